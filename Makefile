@@ -71,7 +71,7 @@ endif
 TOOLS_SRC := tools/ax.c $(call SOURCES,tools/lib tools/cmd tools/completion tools/xdp tools/trace)
 # What rules on interfaces need is loaded apart from it, once for each rule list.
 FILTER_SRC := xdp/filter.bpf.c $(wildcard xdp/balance*.bpf.c) xdp/route.bpf.c xdp/challenge.bpf.c
-ALONE_SRC := xdp/root.bpf.c xdp/failures.bpf.c xdp/tap.bpf.c xdp/root_egress.bpf.c xdp/filter_egress.bpf.c
+ALONE_SRC := xdp/root.bpf.c xdp/failures.bpf.c xdp/tap.bpf.c xdp/foreign.bpf.c xdp/root_egress.bpf.c xdp/filter_egress.bpf.c
 DISPATCHER_SRC := xdp/dispatcher.bpf.c
 # Splicing is loaded apart, where connections may be spliced. The unit that defines its maps comes first.
 SPLICE_SRC := sockops/sk_msg.bpf.c $(wildcard sockops/splice_*.bpf.c)

@@ -46,7 +46,8 @@ struct ax_tap_count {
 
 enum ax_tapped_kind {
 	AX_TAPPED_IN,  /* the packet as it came */
-	AX_TAPPED_OUT, /* what became of it; with data when it leaves by XDP_TX or XDP_REDIRECT */
+	AX_TAPPED_OUT, /* what became of it; with data when it leaves by XDP_TX or XDP_REDIRECT, or
+			* was not dropped by a program of others */
 };
 
 /* A record of the tap's ring buffer, with `captured` bytes behind it. A packet's two follow each
@@ -62,9 +63,21 @@ struct ax_tapped {
 	__u8 kind;    /* enum ax_tapped_kind */
 	__u8 action;  /* AX_TAPPED_OUT: of XDP */
 	__u8 pad[2];
-	/* AX_TAPPED_OUT: as explained; `key` is the list's generation, 0: nobody told */
+	/* AX_TAPPED_OUT: as explained; `key` is the list's generation, 0: nobody told. By programs
+	 * of others: `key` is ax_foreign_options.target, `rule` the place of the last one that ran
+	 */
 	struct ax_explain told;
 };
 _Static_assert(sizeof(struct ax_tapped) == 72, "struct ax_tapped is a ring buffer record");
+
+/* Constant data of xdp/foreign.bpf.c, which watches programs of others. */
+struct ax_foreign_options {
+	__u64 netns_cookie; /* packets of this interface alone */
+	__u32 ifindex;
+	__u32 snap;   /* bytes of a packet at most */
+	__u32 target; /* counts the programs that were watched, from 1 */
+	__u8 place;   /* of ax_ran's program in the dispatcher, from 1 */
+	__u8 pad[3];
+};
 
 #endif

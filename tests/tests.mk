@@ -68,7 +68,8 @@ $(OUT)/libax-fuzz.a $(OUT)/libtests.a $(OUT)/libtests-asan.a $(OUT)/libtests-fuz
 # The programs inside the VM have no libraries beside them, and musl's own resolver.
 VM_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -Os -static
 FLAGS_vm  := $(VM_CFLAGS)
-VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(wildcard tests/vm/src/*.c))
+VM_BIN := $(patsubst tests/vm/src/%.c,.output/vm/bin/%,$(filter-out %.bpf.c,$(wildcard tests/vm/src/*.c)))
+VM_BPF := $(patsubst tests/vm/src/%.c,.output/vm/bin/%.o,$(wildcard tests/vm/src/*.bpf.c))
 $(VM_BIN): $(OUT)/flags/vm
 # What has the name of a program of net/ is that one, compiled for the VM.
 VM_OF_NET := $(filter $(patsubst tests/net/src/%.c,.output/vm/bin/%,$(wildcard tests/net/src/*.c)),$(VM_BIN))
@@ -80,6 +81,13 @@ $(VM_OF_NET): .output/vm/bin/%: tests/net/src/%.c
 	@mkdir -p $(@D)
 	$(Q)$(if $(shell grep -lx '// build: dynamic' $<),$(CC) $(filter-out -static,$(VM_CFLAGS)),musl-gcc $(VM_CFLAGS)) $(shell sed -n 's|^// flags: ||p' $<) \
 		-idirafter /usr/include -idirafter /usr/include/$(shell uname -m)-linux-gnu $< -o $@
+
+# Programs of somebody else, that are loaded there.
+$(VM_BPF): $(OUT)/flags/bpf
+.output/vm/bin/%.bpf.o: tests/vm/src/%.bpf.c
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) $(shell sed -n 's|^// flags: ||p' $<) -c $< -o $@
 
 # The suite of socket behaviours has BPF programs of its own, and the very objects of the agent's gate.
 # It is static where libelf allows it, so
@@ -107,7 +115,7 @@ RUN       = OUT=$(OUT) CC=$(CC) CLANG=$(CLANG) FUZZ_SECONDS=$(FUZZ_SECONDS) test
 .PHONY: check-build fuzz-build vm-build
 check-build: all $(UNIT_BIN) $(PROG_BIN) $(FUZZ_BIN) $(SUITE)
 fuzz-build: $(FUZZ_BIN)
-vm-build: all $(VM_BIN) $(SUITE) $(OUT)/tests/prog/test_splice_guards
+vm-build: all $(VM_BIN) $(VM_BPF) $(SUITE) $(OUT)/tests/prog/test_splice_guards
 
 # Only check installs what is missing; the others say what it is.
 .PHONY: need need-test need-vm need-lint need-arm64

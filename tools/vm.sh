@@ -19,8 +19,8 @@ cd "$(dirname "$0")/.."
 # What ax, and what its tests compare it with, need of a kernel whose drivers are modules.
 modules=(veth tun dummy nf_tables nft_masq nft_nat nft_chain_nat nft_ct inet_diag tcp_diag
 	udp_diag sch_ingress cls_bpf 8021q tls gcm ctr ghash-generic kvm-amd wireguard bridge)
-# Programs of others for the same interface, of Debian's xdp-tools.
-others=(xdp-filter xdp-loader)
+# Programs of others for the same interface, of Debian's xdp-tools, and what loads more of them.
+others=(xdp-filter xdp-loader bpftool)
 # What a cluster needs: etcd, and the library that ax opens to reach it.
 cluster=(etcd)
 # What is spliced, and a module of it.
@@ -275,6 +275,7 @@ pack()
 	cp "$stream" "$root$stream"
 	cp tests/vm/*.sh tests/splice/expected/*.tsv "$root/tests/"
 	cp -r tests/splice/earlier "$root/tests/"
+	cp "$cache"/bin/*.bpf.o "$root/tests/"
 	install -m 0755 tests/vm/init "$root/init"
 	pack_modules "$root/modules"
 	printf '%s\n' "exec sh /tests/$1$(quote "${@:2}")" >"$root/run.sh"

@@ -45,6 +45,29 @@ static int load_types(uint32_t *func)
 	return r;
 }
 
+static int load_typed(uint32_t *func)
+{
+	autoclose int types = load_types(func);
+	struct bpf_func_info info = {.insn_off = 0, .type_id = *func};
+	int r;
+
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .prog_btf_fd = (uint32_t)types, .func_info = &info,
+		    .func_info_cnt = 1, .func_info_rec_size = sizeof(info));
+
+	if (types < 0)
+		return types;
+	r = bpf_prog_load(BPF_PROG_TYPE_XDP, "ax_probe", "GPL", pass, ARRAY_SIZE(pass), &o);
+	return r < 0 ? -errno : r;
+}
+
+int kernel_typed_program(const char **function)
+{
+	uint32_t func = 0;
+
+	*function = "ax_probe";
+	return load_typed(&func);
+}
+
 int kernel_has_freplace(void)
 {
 	uint32_t func = 0;

@@ -199,6 +199,38 @@ int datapath_tap_read(const struct datapath_tap *t);
 /* All that was counted since it was opened. */
 int datapath_tap_count(const struct datapath_tap *t, struct ax_tap_count *ret);
 
+/* --- watching programs of others (xdp_foreign.c), see xdp/foreign.bpf.c --- */
+
+struct foreign;
+struct perf_buffer;
+#define PARTS_MAX 10 /* of libxdp */
+struct datapath_foreign {
+	struct ax_foreign_options options;
+	struct foreign *maps;		  /* no program of it is loaded: it has the maps, */
+	struct foreign *on;		  /* over which this one watches what is attached, */
+	struct foreign *parts[PARTS_MAX]; /* and these what the dispatcher has in it */
+	size_t n_parts;
+	struct perf_buffer *packets;
+	size_t cpus;
+	int (*f)(void *arg, void *record, size_t size);
+	void *arg;
+};
+/* Nothing is watched yet. `ring`: bytes for what was not read yet, of all CPUs together; f gets the
+ * records, which lie at any address, and ends the reading by a negative result. */
+int datapath_foreign_open(const struct ax_foreign_options *o, uint32_t ring,
+			  int (*f)(void *arg, void *record, size_t size), void *arg,
+			  struct datapath_foreign *t, struct error *e);
+void datapath_foreign_close(struct datapath_foreign *t);
+/* From now on this program is watched, instead of the one before. The ids of those that a
+ * dispatcher has in it: the last one to run is told by its place; one that cannot be watched never
+ * is. -ENODATA: it has no types, by which the kernel would know its packets; else the kernel does
+ * not let it be watched. The one before is watched on then. */
+int datapath_foreign_watch(struct datapath_foreign *t, int prog, const uint32_t *parts, size_t n);
+/* Hands what is there to f. */
+int datapath_foreign_read(const struct datapath_foreign *t);
+/* All that was counted since it was opened. */
+int datapath_foreign_count(const struct datapath_foreign *t, struct ax_tap_count *ret);
+
 /* --- apps of this machine as backends (xdp_apps.c), as the agent told the kernel of them --- */
 
 struct datapath_apps {

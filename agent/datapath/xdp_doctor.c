@@ -7,6 +7,7 @@
 #include "datapath/xdp_datapath.h"
 #include "failures.skel.h"
 #include "filter.skel.h"
+#include "foreign.skel.h"
 #include "root.skel.h"
 
 static const struct xdp_feature {
@@ -93,6 +94,45 @@ static int report_freplace(int (*report)(void *arg, const struct feature_report 
 	return report(arg, &f);
 }
 
+static int try_foreign(void)
+{
+	struct foreign *skel = foreign__open();
+	autoclose int prog = -1;
+	struct bpf_program *p;
+	const char *function;
+	int r = skel ? 0 : -errno;
+
+	if (r)
+		return r;
+	prog = kernel_typed_program(&function);
+	r = prog < 0 ? prog : bpf_map__set_max_entries(skel->maps.foreign_packets, 1);
+	bpf_object__for_each_program (p, skel->obj)
+		if (!r)
+			r = bpf_program__set_attach_target(p, prog, function);
+	if (!r)
+		r = foreign__load(skel);
+	if (!r) /* the trampoline is made now */
+		r = foreign__attach(skel);
+	foreign__destroy(skel);
+	return r;
+}
+
+static int report_foreign(int (*report)(void *arg, const struct feature_report *f), void *arg)
+{
+	int r = try_foreign();
+	struct feature_report f = {
+		.name = "fexit",
+		.on = r == 0,
+		.cost = "ax xdp dump shows nothing of interfaces whose XDP program is not ax's",
+		.needs = "Linux 5.18, BTF, CONFIG_BPF_TRAMPOLINE",
+	};
+
+	if (r)
+		snprintf(f.why, sizeof(f.why),
+			 "the kernel lets nobody watch programs of others: %s", strerror(-r));
+	return report(arg, &f);
+}
+
 int datapath_xdp_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg)
 {
 	int r = 0;
@@ -104,5 +144,7 @@ int datapath_xdp_doctor(int (*report)(void *arg, const struct feature_report *f)
 		try_feature(&features[i], &f);
 		r = report(arg, &f);
 	}
-	return r ? r : report_freplace(report, arg);
+	if (!r)
+		r = report_freplace(report, arg);
+	return r ? r : report_foreign(report, arg);
 }

@@ -20,6 +20,8 @@ const char *datapath_xdp_map_name(enum xdp_map m);
 /* Fills a generation's arena, and takes descriptors of both into g. */
 int generation_take(struct generation *g, int prog, int arena, const void *data, size_t size,
 		    const struct ax_layout *layout);
+/* The sum of a map of counts per CPU. */
+int tap_count(int map, size_t cpus, struct ax_tap_count *ret);
 
 /* --- lists for what leaves (xdp_egress.c): what their counterparts without `egress` do --- */
 int datapath_egress_load(const struct datapath_xdp *d, const void *arena, size_t size,

@@ -159,20 +159,25 @@ int datapath_tap_read(const struct datapath_tap *t)
 	return ring_buffer__consume(t->ring);
 }
 
-int datapath_tap_count(const struct datapath_tap *t, struct ax_tap_count *ret)
+int tap_count(int map, size_t cpus, struct ax_tap_count *ret)
 {
-	autofree struct ax_tap_count *each = calloc(t->cpus, sizeof(*each));
+	autofree struct ax_tap_count *each = calloc(cpus, sizeof(*each));
 	uint32_t zero = 0;
 
 	*ret = (struct ax_tap_count){0};
 	if (!each)
 		return -ENOMEM;
-	if (bpf_map_lookup_elem(bpf_map__fd(t->skel->maps.tap_counts), &zero, each) < 0)
+	if (bpf_map_lookup_elem(map, &zero, each) < 0)
 		return -errno;
-	for (size_t c = 0; c < t->cpus; c++) {
+	for (size_t c = 0; c < cpus; c++) {
 		ret->packets += each[c].packets;
 		ret->bytes += each[c].bytes;
 		ret->lost += each[c].lost;
 	}
 	return 0;
+}
+
+int datapath_tap_count(const struct datapath_tap *t, struct ax_tap_count *ret)
+{
+	return tap_count(bpf_map__fd(t->skel->maps.tap_counts), t->cpus, ret);
 }

@@ -239,8 +239,7 @@ static int check_first(struct applying *a, struct error *e)
 
 /* --- the swap --- */
 
-/* The kernel's CONFIG_HZ: its coarse clocks move with the ticks. */
-static uint32_t ticks_per_second(void)
+uint32_t xdp_ticks_per_second(void)
 {
 	struct timespec t = {0};
 
@@ -291,7 +290,7 @@ static int compile_list(struct applying *a, struct error *e)
 	if (r)
 		return r;
 	a->layout.since_boot = time_boot_ns();
-	a->layout.hz = ticks_per_second();
+	a->layout.hz = xdp_ticks_per_second();
 	a->layout.ifindex = a->ifindex;
 	a->layout.generation = a->loaded ? a->old.layout.generation + 1 : 1;
 	a->layout.mode = a->mode;

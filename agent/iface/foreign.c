@@ -3,12 +3,10 @@
 #include <bpf/bpf.h>
 #include <net/if.h>
 
-#include "iface/iface.h"
-#include "datapath/xdp_datapath.h"
+#include "iface/priv.h"
 #include "net/netlink.h"
 
-/* What is attached: a program, or the dispatcher that has several. */
-static int attached(const char *ifname, unsigned ifindex, uint32_t *id, struct error *e)
+int xdp_foreign_id(const char *ifname, unsigned ifindex, uint32_t *id, struct error *e)
 {
 	struct nl *nl CLEANUP(nl_closep) = NULL;
 	int r = nl_open(&nl);
@@ -30,16 +28,15 @@ int xdp_foreign_open(const struct instance *inst, const char *ifname, struct xdp
 		     struct error *e)
 {
 	enum xdp_mode mode;
-	uint32_t id = 0;
 	int r;
 
 	*ret = (struct xdp_foreign){.prog = -1, .ifindex = if_nametoindex(ifname)};
-	r = attached(ifname, ret->ifindex, &id, e);
+	r = xdp_foreign_id(ifname, ret->ifindex, &ret->id, e);
 	if (!r)
 		r = xdp_programs(inst, ifname, &ret->programs, &ret->n, &mode, &ret->dispatcher, e);
 	if (r)
 		return r;
-	ret->prog = bpf_prog_get_fd_by_id(id);
+	ret->prog = bpf_prog_get_fd_by_id(ret->id);
 	if (ret->prog >= 0 && ret->n)
 		return 0;
 	r = ret->prog < 0 ? -errno : -ENOENT;

@@ -171,6 +171,7 @@ void xdp_explanation_free(struct xdp_explanation *x);
 
 struct xdp_foreign {
 	unsigned ifindex;
+	uint32_t id;
 	int prog; /* what is attached: the only program, or libxdp's dispatcher */
 	struct xdp_program_info *programs;
 	size_t n;
@@ -218,6 +219,32 @@ int xdp_tap_count(struct xdp_tap *t, struct ax_tap_count *ret);
 bool xdp_tap_goes_on(struct xdp_tap *t);
 /* Of an AX_TAPPED_OUT; 0, or -ESTALE: the list that decided is no more, or nothing was told. */
 int xdp_tap_explain(struct xdp_tap *t, const struct ax_tapped *p, struct xdp_explanation *ret);
+
+/* --- the same of programs of others (foreign_tap.c) --- */
+
+struct xdp_foreign_tap;
+/* verdicts are always told. -ENOENT: no program is there, and *e is as it was. Several at a time
+ * can look. */
+int xdp_foreign_tap_open(const struct instance *inst, const char *ifname,
+			 const struct xdp_tap_options *o, struct xdp_foreign_tap **ret,
+			 struct error *e);
+void xdp_foreign_tap_close(struct xdp_foreign_tap *t);
+static inline void xdp_foreign_tap_closep(struct xdp_foreign_tap **t)
+{
+	if (*t)
+		xdp_foreign_tap_close(*t);
+}
+/* As xdp_tap_read(); the options' filter is asked here. */
+int xdp_foreign_tap_read(struct xdp_foreign_tap *t,
+			 int (*f)(void *arg, const struct ax_tapped *p, const uint8_t *data),
+			 void *arg);
+int xdp_foreign_tap_count(struct xdp_foreign_tap *t, struct ax_tap_count *ret);
+/* Looks whether another program is there now, and follows: 1, if one is. -ENOENT: none is any more;
+ * or it cannot be watched: with a sentence. */
+int xdp_foreign_tap_follow(struct xdp_foreign_tap *t, struct error *e);
+/* Of an AX_TAPPED_OUT: which program was the last to see it. NULL: that is not known. */
+const struct xdp_program_info *xdp_foreign_tap_by(const struct xdp_foreign_tap *t,
+						  const struct ax_tapped *p);
 
 /* --- captures --- */
 /* Takes the interface's capture ring; -EBUSY: somebody reads it. */

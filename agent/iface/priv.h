@@ -137,7 +137,19 @@ int xdp_settle(struct datapath_xdp *d);
 uint64_t xdp_own_netns_cookie(void);
 int xdp_remove_all(const char *dir, unsigned ifindex, struct error *e);
 
-/* apply.c: xdp_apply() under the lock. */
+/* tap.c: a generation that passes what the filter's conditions hold for, and drops the rest. Of x,
+ * its sets are asked, and its layout says where we are. */
+int xdp_tap_filter(const struct xdp *x, const struct rule *filter, struct generation *g,
+		   struct error *e);
+
+/* foreign.c: the id of what is attached: a program, or the dispatcher that has several. -ENOENT:
+ * nothing is, and *e is as it was. */
+int xdp_foreign_id(const char *ifname, unsigned ifindex, uint32_t *id, struct error *e);
+
+/* apply.c */
+/* The kernel's CONFIG_HZ: its coarse clocks move with the ticks. */
+uint32_t xdp_ticks_per_second(void);
+/* xdp_apply() under the lock. */
 int xdp_apply_locked(const struct instance *inst, const char *ifname, const struct rule_list *l,
 		     const struct xdp_load_options *o, struct error *e);
 

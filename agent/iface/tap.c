@@ -77,10 +77,10 @@ static int compile_filter(const struct xdp *x, const struct rule_list *l, struct
 	return 0;
 }
 
-static int put_filter(struct xdp_tap *t, const struct rule *filter, struct error *e)
+int xdp_tap_filter(const struct xdp *x, const struct rule *filter, struct generation *g,
+		   struct error *e)
 {
 	struct arena a CLEANUP(arena_free) = {0};
-	struct generation g = {.prog = -1, .arena = -1};
 	uint32_t sizes[XDP_MAPS];
 	struct ax_layout layout;
 	struct datapath_xdp d;
@@ -89,23 +89,31 @@ static int put_filter(struct xdp_tap *t, const struct rule *filter, struct error
 
 	rule_list_init(&l);
 	datapath_xdp_init(&d);
-	r = filter_list(t->x, filter, &l, e);
+	r = filter_list(x, filter, &l, e);
 	if (!r)
-		r = compile_filter(t->x, &l, &a, &layout, e);
+		r = compile_filter(x, &l, &a, &layout, e);
 	if (!r) {
 		xdp_sizes(&l, 0, false, sizes);
-		r = datapath_xdp_create(t->x->inst, sizes, &d, e);
+		r = datapath_xdp_create(x->inst, sizes, &d, e);
 	}
 	if (!r)
-		r = generation_load(&d, a.data, a.size, &layout, &g, e);
+		r = generation_load(&d, a.data, a.size, &layout, g, e);
+	datapath_xdp_close(&d);
+	rule_list_free(&l);
+	return r;
+}
+
+static int put_filter(struct xdp_tap *t, const struct rule *filter, struct error *e)
+{
+	struct generation g = {.prog = -1, .arena = -1};
+	int r = xdp_tap_filter(t->x, filter, &g, e);
+
 	if (!r) {
 		r = datapath_tap_filter(&t->tap, &g);
 		if (r)
 			error_set(e, r, "the filter could not be put in place: %s", strerror(-r));
 	}
 	generation_close(&g); /* the tap has it */
-	datapath_xdp_close(&d);
-	rule_list_free(&l);
 	return r;
 }
 

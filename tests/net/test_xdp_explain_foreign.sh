@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# ax xdp explain where somebody else's program judges: that program is asked, in native and generic mode.
+# ax xdp explain where somebody else's program judges: that program is asked, in native and generic mode. And
+# ax xdp dump there, on kernels that let nobody watch it (tests/vm/test_xdp_foreign.sh: on others).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/xdp.sh"
 need ip jq bpftool clang "$PYTHON"
@@ -81,6 +82,13 @@ like "which is said" "$out" "--state and --at are for lists of ax: xc0 has the p
 out=$(xdp explain xc0 --hex 0102 2>&1)
 is "nor a frame that is none" $? 1
 like "with its length" "$out" "the kernel does not run foreign_judge on a packet of 2 bytes"
+if [ "$(ax doctor -o json | jq '.[] | select(.name == "fexit") | .on')" != true ]; then
+	out=$(xdp dump xc0 -w "$T/none" 2>&1)
+	is "a kernel that lets nobody watch it: no dump" $? 1
+	is "which is said in a sentence" "$out" "ax xdp dump: the kernel does not let anybody see what foreign_judge on \
+xc0, which is not of this instance, makes of packets (the line fexit of ax doctor says whether it can): Operation not permitted"
+	ok "and leaves no file" test ! -e "$T/none"
+fi
 is "the program is still there" "$(ip -d -j link show xc0 | jq -r '.[0].xdp.prog.name')" foreign_judge
 bpftool net detach xdpdrv dev xc0
 

@@ -13,6 +13,7 @@
 
 #define LOOK_MS	    10
 #define LOOKS_PER_S (1000 / LOOK_MS)
+#define LOOKS_OTHER 10 /* until it is asked whether another program of others is there now */
 #define RING_BYTES  (8u << 20)
 #define CPUS_MAX    65536
 
@@ -34,7 +35,10 @@ struct waiting {
 
 struct dump {
 	const struct request *q;
-	struct xdp_tap *tap;
+	struct cmd *c;
+	const char *ifname;
+	struct xdp_tap *tap;	       /* of the instance's list, or else */
+	struct xdp_foreign_tap *other; /* of the program of somebody else */
 	FILE *to;
 	uint64_t boot_to_real; /* ns */
 	uint32_t written;      /* packets that came in */
@@ -52,14 +56,38 @@ static void dump_free(struct dump *d)
 		free(d->cpus[i].data);
 	free(d->cpus);
 	free(d->comment);
+	xdp_tap_closep(&d->tap);
+	xdp_foreign_tap_closep(&d->other);
 }
 
 /* --- words --- */
+
+/* What came of it is all that is known of programs of others. */
+static void put_other(const struct dump *d, const struct ax_tapped *p, FILE *to)
+{
+	static const char *const actions[] = {"XDP_ABORTED", "XDP_DROP", "XDP_PASS", "XDP_TX",
+					      "XDP_REDIRECT"};
+	const struct xdp_program_info *by = xdp_foreign_tap_by(d->other, p);
+
+	if (p->action < ARRAY_SIZE(actions))
+		fputs(actions[p->action], to);
+	else
+		fputs("no action of XDP, which drops it", to);
+	if (by) {
+		fputs(" by ", to);
+		text_put(by->name, to);
+		fprintf(to, " (id %u)", by->id);
+	}
+}
 
 static int put_comment(const struct dump *d, const struct ax_tapped *p, FILE *to)
 {
 	struct xdp_explanation x;
 
+	if (d->other) {
+		put_other(d, p, to);
+		return 0;
+	}
 	if (xdp_tap_explain(d->tap, p, &x)) {
 		fprintf(to, "%s: by which rule is not known", explain_action(p->action));
 		return 0;
@@ -152,11 +180,32 @@ static struct waiting *waiting_on(struct dump *d, uint32_t cpu)
 	return d->cpus[cpu].data ? &d->cpus[cpu] : NULL;
 }
 
+/* A program of others may pass on what it has changed. */
+static bool is_changed(const struct waiting *w, const struct ax_tapped *p, const uint8_t *data)
+{
+	return p->frame_len != w->head.frame_len || p->captured != w->head.captured ||
+	       memcmp(data, w->data, p->captured) != 0;
+}
+
+/* What came in, with what became of it, and what that was turned into. */
+static int put_both(struct dump *d, struct waiting *w, const struct ax_tapped *p,
+		    const uint8_t *data)
+{
+	const char *words = comment(d, p);
+	bool goes_on = d->other && p->action == XDP_PASS && is_changed(w, p, data);
+	int r = put_in(d, w, words, p->action);
+
+	if (p->action == XDP_TX || p->action == XDP_REDIRECT)
+		put_packet(d, p, data, PCAPNG_OUTBOUND, words, -1);
+	else if (goes_on)
+		put_packet(d, p, data, PCAPNG_INBOUND, "changed: what the host gets", -1);
+	return r;
+}
+
 static int on_record(void *arg, const struct ax_tapped *p, const uint8_t *data)
 {
 	struct dump *d = arg;
 	struct waiting *w = waiting_on(d, p->cpu);
-	const char *words;
 	int r = 0;
 
 	if (!w || p->captured > AX_CAPTURE_MAX)
@@ -171,11 +220,7 @@ static int on_record(void *arg, const struct ax_tapped *p, const uint8_t *data)
 	}
 	if (!w->there || w->head.number != p->number)
 		return 0;
-	words = comment(d, p);
-	r = put_in(d, w, words, p->action);
-	if (p->action == XDP_TX || p->action == XDP_REDIRECT)
-		put_packet(d, p, data, PCAPNG_OUTBOUND, words, -1);
-	return r;
+	return put_both(d, w, p, data);
 }
 
 /* --- from the first to the last --- */
@@ -190,6 +235,39 @@ static bool wait_a_little(FILE *to)
 	return poll(&out, 1, LOOK_MS) <= 0 || !(out.revents & (POLLERR | POLLHUP));
 }
 
+static int read_packets(struct dump *d)
+{
+	return d->other ? xdp_foreign_tap_read(d->other, on_record, d)
+			: xdp_tap_read(d->tap, on_record, d);
+}
+
+static int goes_on(struct dump *d, unsigned looks, struct error *e)
+{
+	int r;
+
+	if (!d->other)
+		return looks % LOOKS_PER_S || xdp_tap_goes_on(d->tap)
+			       ? 0
+			       : error_set(e, -ENOENT,
+					   "the rules were taken off the interface: nothing comes "
+					   "any more");
+	if (looks % LOOKS_OTHER)
+		return 0;
+	r = xdp_foreign_tap_follow(d->other, e);
+	if (r > 0)
+		fprintf(stderr, "ax %s: %s has another program now: packets since are its\n",
+			d->c->name, d->ifname);
+	return r < 0 ? r : 0;
+}
+
+/* What became of these, was not told. */
+static void put_waiting(struct dump *d)
+{
+	for (uint32_t i = 0; i < d->n_cpus; i++)
+		if (d->cpus[i].there && (!d->q->count || d->written < d->q->count))
+			put_in(d, &d->cpus[i], NULL, -1);
+}
+
 static int loop(struct dump *d, struct error *e)
 {
 	uint64_t end = 0;
@@ -202,19 +280,19 @@ static int loop(struct dump *d, struct error *e)
 		/* what came in the last moment counts too */
 		bool last = run_signals_came() || (end && time_mono_ns() >= end);
 
-		r = xdp_tap_read(d->tap, on_record, d);
+		r = read_packets(d);
 		if (r || last)
 			break;
-		if (++looks % LOOKS_PER_S == 0 && !xdp_tap_goes_on(d->tap))
-			return error_set(e, -ENOENT,
-					 "the rules were taken off the interface: nothing comes "
-					 "any more");
+		r = goes_on(d, ++looks, e);
+		if (r) {
+			put_waiting(d);
+			return r;
+		}
 		if (!wait_a_little(d->to))
 			return 0;
 	}
-	for (uint32_t i = 0; r >= 0 && i < d->n_cpus; i++)
-		if (d->cpus[i].there && (!d->q->count || d->written < d->q->count))
-			put_in(d, &d->cpus[i], NULL, -1);
+	if (r >= 0)
+		put_waiting(d);
 	return r >= 0 ? 0 : error_set(e, r, "the packets could not be read: %s", strerror(-r));
 }
 
@@ -222,7 +300,7 @@ static void end_file(const struct cmd *c, const struct dump *d, uint64_t start_n
 {
 	struct ax_tap_count n;
 
-	if (xdp_tap_count(d->tap, &n))
+	if (d->other ? xdp_foreign_tap_count(d->other, &n) : xdp_tap_count(d->tap, &n))
 		return;
 	pcapng_put_statistics(d->to, &(struct pcapng_statistics){.start_ns = start_ns,
 								 .end_ns = time_real_ns(),
@@ -233,27 +311,36 @@ static void end_file(const struct cmd *c, const struct dump *d, uint64_t start_n
 			c->name, (unsigned long long)n.lost);
 }
 
-static int dump(struct cmd *c, const char *ifname, struct xdp *x, const struct request *q,
-		const struct rule *filter, FILE *to, struct error *e)
+/* x NULL: the instance has no list there, as *e says. */
+static int open_tap(struct dump *d, struct xdp *x, const struct rule *filter, struct error *e)
 {
 	const struct xdp_tap_options o = {
-		.filter = filter, .snap = q->snap, .verdicts = true, .ring = RING_BYTES};
-	struct xdp_tap *tap CLEANUP(xdp_tap_closep) = NULL;
-	struct dump d CLEANUP(dump_free) = {.q = q, .to = to};
-	uint64_t start = time_real_ns();
-	int r = xdp_tap_open(x, &o, &tap, e);
+		.filter = filter, .snap = d->q->snap, .verdicts = true, .ring = RING_BYTES};
+	struct error none = {0};
+	int r;
 
-	if (r)
-		return r;
-	d.tap = tap;
-	d.boot_to_real = time_real_ns() - time_boot_ns();
+	if (x)
+		return xdp_tap_open(x, &o, &d->tap, e);
+	r = xdp_foreign_tap_open(&d->c->inst, d->ifname, &o, &d->other, &none);
+	if (none.text[0]) /* else there is no program at all, as *e says of the list */
+		*e = none;
+	return r;
+}
+
+static int dump(struct dump *d, struct error *e)
+{
+	const struct request *q = d->q;
+	uint64_t start = time_real_ns();
+	int r = 0;
+
+	d->boot_to_real = start - time_boot_ns();
 	run_signals_catch_all(); /* what is in a file stays whole */
-	pcapng_put_section(to, "Linux", "ax");
-	pcapng_put_interface(to, ifname, q->filter, q->snap ? q->snap : AX_CAPTURE_MAX);
-	if (!fflush(to))
-		r = loop(&d, e);
-	end_file(c, &d, start);
-	if (fflush(to) && !r)
+	pcapng_put_section(d->to, "Linux", "ax");
+	pcapng_put_interface(d->to, d->ifname, q->filter, q->snap ? q->snap : AX_CAPTURE_MAX);
+	if (!fflush(d->to))
+		r = loop(d, e);
+	end_file(d->c, d, start);
+	if (fflush(d->to) && !r)
 		r = error_set(e, -errno, "%s could not be written: %s",
 			      q->path ? q->path : "the output", strerror(errno));
 	return r;
@@ -261,26 +348,36 @@ static int dump(struct cmd *c, const char *ifname, struct xdp *x, const struct r
 
 /* --- the command --- */
 
+static int open_file(const char *path, FILE **ret, struct error *e)
+{
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	*ret = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!*ret)
+		return error_set(e, -errno, "%s cannot be written: %s", path, strerror(errno));
+	take_fd(&fd);
+	return 0;
+}
+
 static int run(struct cmd *c, const char *ifname, const struct request *q,
 	       const struct rule *filter)
 {
 	autoxdp struct xdp *x = NULL;
 	autofile FILE *file = NULL;
+	struct dump d CLEANUP(dump_free) = {.q = q, .c = c, .ifname = ifname, .to = stdout};
 	struct error e = {0};
 	int r;
 
 	if (!cmd_root(c))
 		return CMD_FAILED;
 	r = xdp_open(&c->inst, ifname, &x, &e);
+	if (!r || (r == -ENOENT && !place_is_egress(ifname)))
+		r = open_tap(&d, x, filter, &e);
 	if (!r && q->path) {
-		int fd = open(q->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-		file = fd < 0 ? NULL : fdopen(fd, "w");
-		if (!file)
-			r = error_set(&e, -errno, "%s cannot be written: %s", q->path,
-				      strerror(errno));
+		r = open_file(q->path, &file, &e);
+		d.to = file;
 	}
-	r = r ? r : dump(c, ifname, x, q, filter, q->path ? file : stdout, &e);
+	r = r ? r : dump(&d, &e);
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
 
@@ -332,7 +429,9 @@ const struct command cmd_xdp_dump = {
 				 "each with a comment that says what happened to it, by which rule "
 				 "and why, and behind it, when it is sent elsewhere, what it was "
 				 "turned into. Keys and values, as rules have them, say which "
-				 "packets. While nobody dumps, it costs nothing.\n\n"
+				 "packets. While nobody dumps, it costs nothing. Where the program "
+				 "is "
+				 "somebody else's, what that one makes of them is told.\n\n"
 				 "ax xdp dump eth0 -w out.pcapng src 192.0.2.0/24 proto tcp",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{cmd_xdp_direction_opts, 1, offsetof(struct request, direction)}},
