@@ -25,6 +25,7 @@
 #include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/verdicts.h"
 #include "registry/vips.h"
 #include "services/services.h"
 
@@ -202,6 +203,7 @@ int adopt_apps(struct agent *a, struct error *e)
 
 	if (r)
 		return error_set(e, r, "cannot read %s: %s", a->cgroup, strerror(-r));
+	verdicts_adopt(a);
 	for (size_t i = 0; i < paths.n && !r; i++)
 		r = adopt_one(a, paths.v[i], e);
 	r = r ? r : services_sync(a, NULL, e);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The agent: start, the loop, the end. Apps and traffic do not depend on it being there. */
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -58,7 +55,6 @@
 #include "registry/declared.h"
 #include "registry/events.h"
 #include "registry/in_force.h"
-#include "registry/instance_ctl.h"
 #include "registry/names_outside.h"
 #include "registry/names.h"
 #include "registry/service_table.h"
@@ -67,6 +63,7 @@
 #include "registry/remotes.h"
 #include "registry/service_device.h"
 #include "registry/state.h"
+#include "registry/verdict_names.h"
 #include "registry/vips.h"
 #include "sections/added_rules.h"
 #include "sections/added_services.h"
@@ -139,6 +136,7 @@ static void arm_timer(struct daemon *d)
 			       d->a.others_at_ns,
 			       names_outside_deadline(&d->a),
 			       ingress_deadline(&d->a),
+			       verdict_names_deadline(&d->a),
 			       d->a.failing_at_ns,
 			       d->a.checks_sweep_at_ns,
 			       d->a.affinity_at_ns,
@@ -186,6 +184,7 @@ static void on_timer(struct daemon *d)
 	host_names_due(a, now);
 	host_resolver_due(a, now);
 	names_outside_due(a);
+	verdict_names_due(a, now);
 	a->timers_stale = true;
 }
 
@@ -788,6 +787,7 @@ int agent_run(const struct agent_options *o)
 		status = run(&d);
 	}
 	if (!status) {
+		verdict_names_keep(&d.a);
 		host_names_remove(&d.a);
 		notify("STOPPING=1");
 		unlink(d.a.own.socket_path);

@@ -335,7 +335,6 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 		{MAP_DNS_SOURCES, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_source},
 		{MAP_APP_SERVERS, sizeof(uint32_t), sizeof(uint32_t), sweep_count},
 		{MAP_ACCEPTS, sizeof(uint32_t), sizeof(uint64_t), sweep_count},
-		{MAP_SEEN, sizeof(struct ax_seen_key), sizeof(struct ax_seen), sweep_count},
 		{MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_open},
 		{MAP_NETNS_APPS, sizeof(uint64_t), sizeof(struct ax_netns_app), sweep_netns},
 	};

@@ -134,8 +134,7 @@ void app_link(struct agent *a, struct app *app)
 	*p = app;
 	a->n_apps++;
 	a->splice_stale = true;
-	if (app->id > a->app_index->last)
-		a->app_index->last = app->id;
+	app_id_taken(a, app->id);
 	app->id_next = *bucket(a, app->id);
 	*bucket(a, app->id) = app;
 	if (n && (!n->app || n->app->id > app->id))
@@ -184,6 +183,12 @@ int app_netns(const struct app *app)
 }
 
 #define APP_ID_MAX 999999 /* "<instance>-<id>" must fit an interface name */
+
+void app_id_taken(struct agent *a, uint32_t id)
+{
+	if (id > a->app_index->last)
+		a->app_index->last = id;
+}
 
 uint32_t app_next_id(struct agent *a)
 {

@@ -90,6 +90,8 @@ bool app_is_confined(const struct app *app);
 
 /* An id that no app has. */
 uint32_t app_next_id(struct agent *a);
+/* There is still something of an app that had it: it is not the next one's. */
+void app_id_taken(struct agent *a, uint32_t id);
 
 const char *app_state_name(enum app_state s);
 

@@ -10,6 +10,7 @@
 #include "registry/parties.h"
 #include "registry/service_table.h"
 #include "registry/state.h"
+#include "registry/verdict_names.h"
 #include "registry/vips.h"
 
 struct declared_list {
@@ -131,6 +132,7 @@ void declared_remove(struct agent *a, struct declared *d)
 {
 	struct name *n = name_find(a, d->conf->spec.name);
 
+	verdict_names_note(a, NULL, 0);
 	declared_unclaim(a, d, &d->ip4);
 	declared_unclaim(a, d, &d->ip6);
 	party_unref(a, &d->party);

@@ -119,6 +119,8 @@ int events_read(struct agent *a)
 	r = loop_add(a->epoll, &a->events->ring, EPOLLIN);
 	r = r ? r : verdict_names_open(a);
 	if (!r)
+		verdicts_adopted(a);
+	if (!r)
 		datapath_dual_udp(a->dp); /* those that were bound while no agent ran */
 	if (!r)
 		a->hooks.awaited(a);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <jansson.h>
 #include <search.h>
 
 #include "registry/verdict_names.h"
 #include "allot/learnt.h"
 #include "allot/policy.h"
+#include "base/log.h"
 #include "base/search.h"
 #include "base/util.h"
 #include "datapath/datapath.h"
 #include "datapath/policy.h"
+#include "machine/instance.h"
 #include "registry/app_table.h"
 #include "registry/asked_names.h"
 #include "registry/state.h"
@@ -16,9 +19,11 @@
 struct verdict_names {
 	struct verdict_name *v; /* ordered by key */
 	size_t n;
-	void *texts;	 /* tsearch(3) tree of what they say: most say the same */
-	uint64_t at_ns;	 /* datapath_seen_last() when all were noted */
-	bool incomplete; /* they were not */
+	void *texts;	  /* tsearch(3) tree of what they say: most say the same */
+	uint64_t at_ns;	  /* datapath_seen_last() when all were noted */
+	bool incomplete;  /* they were not */
+	uint64_t save_ns; /* they are written down then, 0: they are what the file says */
+	uint64_t rest_ns; /* and not before */
 };
 
 /* --- texts --- */
@@ -229,6 +234,130 @@ static void drop_all(struct verdict_names *n)
 	n->n = 0;
 }
 
+/* --- from one agent to the next: a line for each, of no meaning when its entry is another --- */
+
+#define SAVE_MS	   1000	       /* what changes within is written at once */
+#define REST_TIMES 50	       /* as long as one time took, between two */
+#define RETRY_MS   60000       /* after one that failed */
+#define FILE_MAX   (64u << 20) /* bytes */
+
+static void file_path(const struct agent *a, char buf[128])
+{
+	snprintf(buf, 128, "%s/verdict-names", a->inst->run_dir);
+}
+
+static void save_later(struct agent *a)
+{
+	struct verdict_names *n = a->verdict_names;
+	uint64_t at = time_mono_ns() + SAVE_MS * 1000000ull;
+
+	if (n->save_ns)
+		return;
+	n->save_ns = at > n->rest_ns ? at : n->rest_ns;
+	a->timers_stale = true;
+}
+
+static void write_line(FILE *f, const struct verdict_name *v)
+{
+	json_t *j =
+		json_pack("[I,I,I,I,s?,s?,s?,s?,s?]", (json_int_t)v->key.app,
+			  (json_int_t)v->key.slot, (json_int_t)v->first_ns, (json_int_t)v->noted_ns,
+			  v->from, v->to, v->asked, v->rule_name, v->rule_text);
+
+	if (!j)
+		return;
+	json_dumpf(j, f, JSON_COMPACT);
+	fputc('\n', f);
+	json_decref(j);
+}
+
+static void save(struct agent *a)
+{
+	struct verdict_names *n = a->verdict_names;
+	uint64_t began_ns = time_mono_ns();
+	autofree char *text = NULL;
+	char path[128];
+	size_t len;
+	FILE *f;
+	int r;
+
+	file_path(a, path);
+	n->save_ns = 0;
+	f = open_memstream(&text, &len);
+	for (size_t i = 0; f && i < n->n; i++)
+		write_line(f, &n->v[i]);
+	r = f && fclose(f) == 0 ? file_replace(path, 0600, text) : -ENOMEM;
+	if (r)
+		log_warn("%s cannot be written (%s): the next agent does not know the names of "
+			 "those who were refused and are gone",
+			 path, strerror(-r));
+	n->rest_ns = time_mono_ns();
+	n->rest_ns += r ? RETRY_MS * 1000000ull : REST_TIMES * (n->rest_ns - began_ns);
+}
+
+/* No other entry's, however wrong the line is: keys are unique, and it is known by its time. */
+static bool read_line(struct verdict_names *n, const char *line, size_t len, struct verdict_name *v)
+{
+	json_t *j = json_loadb(line, len, 0, NULL);
+	json_int_t app, slot, first, noted;
+	const char **texts[] = {&v->from, &v->to, &v->asked, &v->rule_name, &v->rule_text};
+	bool good = json_unpack(j, "[IIII*]", &app, &slot, &first, &noted) == 0;
+
+	if (good)
+		*v = (struct verdict_name){.key = {(uint32_t)app, (uint32_t)slot},
+					   .first_ns = (uint64_t)first,
+					   .noted_ns = (uint64_t)noted};
+	for (size_t i = 0; good && i < ARRAY_SIZE(texts); i++)
+		*texts[i] = text_hold(n, json_string_value(json_array_get(j, 4 + i)));
+	json_decref(j);
+	return good;
+}
+
+static void load(struct agent *a)
+{
+	struct verdict_names *n = a->verdict_names;
+	autofree char *text = NULL;
+	size_t size = 0;
+	char path[128];
+
+	file_path(a, path);
+	if (file_read(path, FILE_MAX, &text))
+		return;
+	for (char *line = text, *end; *line; line = *end ? end + 1 : end) {
+		end = strchrnul(line, '\n');
+		if (n->n == size) {
+			struct verdict_name *more;
+
+			size = size ? size * 2 : 64;
+			more = reallocarray(n->v, size, sizeof(*n->v));
+			if (!more)
+				break;
+			n->v = more;
+		}
+		n->n += read_line(n, line, (size_t)(end - line), &n->v[n->n]);
+	}
+	if (n->n)
+		qsort(n->v, n->n, sizeof(*n->v), key_cmp);
+}
+
+uint64_t verdict_names_deadline(const struct agent *a)
+{
+	return a->verdict_names ? a->verdict_names->save_ns : 0;
+}
+
+void verdict_names_due(struct agent *a, uint64_t now)
+{
+	if (a->verdict_names && a->verdict_names->save_ns && now >= a->verdict_names->save_ns)
+		save(a);
+}
+
+void verdict_names_keep(struct agent *a)
+{
+	verdict_names_note(a, NULL, 0);
+	if (a->verdict_names && a->verdict_names->save_ns)
+		save(a);
+}
+
 void verdict_names_note(struct agent *a, const struct config_rule *before, size_t n_before)
 {
 	uint64_t last = datapath_seen_last(a->dp);
@@ -250,6 +379,7 @@ void verdict_names_note(struct agent *a, const struct config_rule *before, size_
 		qsort(names->v, names->n, sizeof(*names->v), key_cmp);
 	rule_ids_free(&n.rules);
 	rule_ids_free(&n.before);
+	save_later(a);
 }
 
 int verdict_names_open(struct agent *a)
@@ -258,6 +388,7 @@ int verdict_names_open(struct agent *a)
 	if (!a->verdict_names)
 		return -ENOMEM;
 	a->verdict_names->incomplete = true; /* what a former agent's apps were refused */
+	load(a);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* By which names a verdict is told (registry/verdicts.h): those that held when it fell. They are
- * noted before an app ends or rules become others; there are as many as entries of map `seen`. */
+ * noted before somebody ends or rules become others; there are as many as entries of map `seen`.
+ * The next agent has them by a file, which is written some time after they were noted. */
 #ifndef AX_REGISTRY_VERDICT_NAMES_H
 #define AX_REGISTRY_VERDICT_NAMES_H
 
@@ -29,7 +30,8 @@ struct rule_ids {
 const struct config_rule *rule_of_id(struct rule_ids *ids, uint64_t id);
 void rule_ids_free(struct rule_ids *ids);
 
-/* From now on names are known: all apps are, which a former agent has started. 0 or -ENOMEM. */
+/* From now on names are known: all apps are, which a former agent has started, and what it has
+ * noted. 0 or -ENOMEM. */
 int verdict_names_open(struct agent *a);
 /* Somebody is about to go. `before`: rules that are not the policy's any more, or NULL. */
 void verdict_names_note(struct agent *a, const struct config_rule *before, size_t n);
@@ -39,6 +41,11 @@ const struct verdict_name *verdict_name_find(const struct agent *a, const struct
 /* Those of now, which others keep; no rule is among them. */
 void verdict_name_now(struct agent *a, const struct ax_seen_key *key, const struct ax_seen *seen,
 		      struct verdict_name *ret);
+/* When they are to be written (CLOCK_MONOTONIC, 0: never), and doing so. */
+uint64_t verdict_names_deadline(const struct agent *a);
+void verdict_names_due(struct agent *a, uint64_t now);
+/* The agent is about to end: those of now are noted and written. */
+void verdict_names_keep(struct agent *a);
 void verdict_names_free(struct agent *a);
 
 #endif

@@ -328,6 +328,32 @@ static void sweep_gone(struct sweep *s)
 		datapath_seen_forget(s->a->dp, &s->v[i].key);
 }
 
+static int take_id(void *arg, const struct ax_seen_key *key, const struct ax_seen *seen)
+{
+	(void)seen;
+	app_id_taken(arg, key->app);
+	return 0;
+}
+
+void verdicts_adopt(struct agent *a)
+{
+	datapath_seen_each(a->dp, take_id, a);
+}
+
+void verdicts_adopted(struct agent *a)
+{
+	struct sweep s = {.a = a};
+
+	if (datapath_seen_each(a->dp, look_gone, &s) == 0) {
+		for (size_t i = 0; i < s.n; i++)
+			if (!s.v[i].from)
+				datapath_seen_forget(a->dp, &s.v[i].key);
+		if (s.n > GONE_MAX) /* what this agent has added is counted anew */
+			sweep_gone(&s);
+	}
+	free(s.v);
+}
+
 void verdicts_sweep(struct agent *a)
 {
 	struct sweep s = {.a = a};

@@ -19,5 +19,9 @@ void verdicts_unwatched(struct agent *a);
 
 /* Forgets some of apps that are no more, if that may be much by now. */
 void verdicts_sweep(struct agent *a);
+/* Those of apps that ended under a former agent: they keep their ids; then, when names are known,
+ * the ones that have none go. */
+void verdicts_adopt(struct agent *a);
+void verdicts_adopted(struct agent *a);
 
 #endif

@@ -608,7 +608,7 @@ baseline() {
 	} | grep 'proto 97\|proto ax' | sed 's/^/route /'
 	# detached apps' parents have a cgroup of their own, which stays
 	find "$CGROUP2/$1" -mindepth 1 -type d 2>/dev/null | grep -v '/supervisors$' | sed 's/^/cgroup /'
-	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$\|/xdp-.*\.lock$\|/trace\.lock$\|/applied.yaml$\|/cluster.json$\|/cluster-others[^/]*$\|/splice-gate$" |
+	find /run/ax/"$1" -mindepth 1 2>/dev/null | grep -v "/log/\|\.sock$\|/lock$\|/xdp-.*\.lock$\|/trace\.lock$\|/applied.yaml$\|/cluster.json$\|/cluster-others[^/]*$\|/splice-gate$\|/verdict-names$" |
 		sort | sed 's/^/file /'
 	if [ -n "${AGENT:-}" ] && alive "$AGENT"; then
 		find "/proc/$AGENT/fd" -printf '%l\n' 2>/dev/null | grep '^net:' | sed 's/^/agent holds /'
