@@ -10,6 +10,7 @@
 #include "apps/spawn.h"
 #include "apps/squat.h"
 #include "base/address.h"
+#include "ingress/ingress.h"
 #include "machine/cgroup.h"
 #include "base/labels.h"
 #include "base/log.h"
@@ -112,9 +113,20 @@ static int check_service_name(struct agent *a, const char *name, struct error *e
 			 name);
 }
 
+/* Apps that have ended, which the kernel tells of a little later (at most once in 10 ms each). */
+static void notice_ended(struct agent *a)
+{
+	struct app *next;
+
+	for (struct app *app = a->apps; app; app = next) {
+		next = app->next;
+		app_check(a, app);
+	}
+}
+
 /* An app that has ended, but whose end was not heard of yet, or that TCP still sends for, holds
- * neither name nor address: the next `ax run` of a script gets them. (Declared ones, too: it comes
- * after take_declared().) */
+ * neither name, address nor port: the next `ax run` of a script gets them. (Declared ones, too: it
+ * comes after take_declared().) */
 static void settle(struct agent *a, const struct app_spec *s)
 {
 	const struct ax_addr *asked[] = {&s->ip4, &s->ip6};
@@ -130,6 +142,8 @@ static void settle(struct agent *a, const struct app_spec *s)
 	n = s->name ? name_find(a, s->name) : NULL;
 	if (n && n->app)
 		app_check(a, n->app);
+	if (ingress_is_taken(a, &s->expose))
+		notice_ended(a);
 }
 
 /* What is shared with another app is one thing, what is asked for besides another. */
@@ -202,17 +216,6 @@ static int find_partner(struct agent *a, const struct app *app, struct service *
 	if (n && n->app && n->app->service && !n->service)
 		*svc = n->app->service;
 	return 0;
-}
-
-/* Apps that have ended, which the kernel tells of a little later (at most once in 10 ms each). */
-static void notice_ended(struct agent *a)
-{
-	struct app *next;
-
-	for (struct app *app = a->apps; app; app = next) {
-		next = app->next;
-		app_check(a, app);
-	}
 }
 
 static int take_from_pool(struct agent *a, struct app *app, struct pool *p, struct ax_addr *addr,

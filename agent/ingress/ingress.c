@@ -227,6 +227,15 @@ static int check_free(struct agent *a, const struct expose *x, const struct owne
 	return 0;
 }
 
+bool ingress_is_taken(const struct agent *a, const struct expose_list *l)
+{
+	for (const struct exposure *x = l->n ? a->ingress->list : NULL; x; x = x->next)
+		for (size_t i = 0; x->app && i < l->n; i++)
+			if (expose_clashes(&x->x, &l->v[i]))
+				return true;
+	return false;
+}
+
 static struct exposure *find(struct agent *a, const struct expose *x, const struct owner *o)
 {
 	for (struct exposure *at = a->ingress->list; at; at = at->next)

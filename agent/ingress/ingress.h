@@ -22,6 +22,8 @@ void ingress_close(struct agent *a);
  * a sentence that names who has the port; then it has none of them that it did not have before. */
 int ingress_app(struct agent *a, const struct app *app, struct error *e);
 int ingress_service(struct agent *a, const struct service *s, struct error *e);
+/* An app has what clashes with one of these. */
+bool ingress_is_taken(const struct agent *a, const struct expose_list *l);
 /* Its backends are others. */
 void ingress_service_moved(struct agent *a, struct service *s);
 /* Gives back what the service exposes but does not in its next configuration: another one may claim

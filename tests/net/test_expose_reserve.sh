@@ -3,7 +3,7 @@
 # quick
 # beside others
 # A port that is exposed while connections of a former server still have it is kept from others as soon
-# as these are gone.
+# as these are gone. And who has ended keeps none from the next one, whom a script starts at once.
 . "$(dirname "$0")/lib.sh"
 need "$PYTHON"
 build_c tcp
@@ -40,4 +40,14 @@ wait_for "grep -q gone $T/former"
 ok "and kept from others when these are gone" wait_for port_is_kept
 stop_app "$APP"
 ok "and free when the app is gone" wait_for "! port_is_kept"
+
+# each ax run ends a moment before the agent hears of its app's end
+for mode in private host; do
+	failed=0
+	for _ in $(seq 20); do
+		in_app --net $mode -p 8086:80 -- true 2>"$T/again" || failed=$((failed + 1))
+		in_app --net $mode -p 127.0.0.1:8086:81 -p 8087:80/udp -- true 2>"$T/again" || failed=$((failed + 1))
+	done
+	is "$mode: one after the other exposes the port: $(cat "$T/again")" $failed 0
+done
 done_testing
