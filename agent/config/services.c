@@ -285,7 +285,7 @@ static void check_hash(struct reader *r, const struct node *key, const struct co
 	if (s->hash == HASH_SRC)
 		return;
 	if (s->strategy != AX_STRATEGY_MAGLEV)
-		report(r, key, "hash: app with another strategy", "strategy: maglev");
+		report(r, key, "hash: app with another strategy", "strategy: maglev, or hash: src");
 	else if (s->affinity == AFFINITY_SRC)
 		report(r, key, "hash: app with affinity: src", "affinity: app or none");
 }

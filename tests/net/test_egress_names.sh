@@ -135,13 +135,18 @@ like "which is said of the address, too" "$(ax policy explain asker www.good.tes
 	"198[.]51[.]100[.]2:80: refused [(]EACCES[)]"
 
 # a refused name is an event
+bg "$T/events.text" "$AX" --instance "$INST" events
+text=$BG
 bg "$T/events" "$AX" --instance "$INST" events -o json
-wait_for "ax run --name poked -- true; grep -q poked $T/events"
+wait_for "ax run --name poked -- true; grep -q poked $T/events && grep -q poked $T/events.text"
 to_name --name asks --egress=www.good.test -- evil.test 443 >/dev/null
 wait_for "grep -q name-refused $T/events"
 is "a name that is refused is an event" \
 	"$(grep name-refused "$T/events" | jq -r '"\(.app) \(.asked)"' | sort -u)" "asks evil.test"
+wait_for "grep -q name-refused $T/events.text"
+like "with the name, in words, too" "$(grep -m 1 name-refused "$T/events.text")" "name-refused +asks .* asked for evil[.]test"
 end "$BG"
+end "$text"
 
 # Who asks from ports of its own is known by a list of them, where each app has a share: one that has
 # filled its own is not taken for this host, which may ask for every name.

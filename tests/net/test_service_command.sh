@@ -43,6 +43,12 @@ is "and what was not named stays" "$(ax get services -o json | jq -c '.[] | sele
 	[.ip4, .strategy, .wait_ms, .backends[0].weight, .ports[0].target]')" '["10.77.8.1","maglev",5000,3,7000]'
 ok "backends by labels" ax service set shop --backend labels:tier=private,no=2,weight=2
 is "are found" "$(who 10.77.8.1)" p2
+ok "a check that fails" ax service set shop --check "exec false" --check-every 100ms --check-fall 1
+# shellcheck disable=SC2016 # the condition's shell
+ok "leaves none of them" wait_for 'ax get services -o json | jq -e ".[] | select(.name == \"shop\").backends | all(.state == \"down\")"'
+ok "a check is taken away" ax service set shop --check none
+unlike "and nobody is down" "$(ax service ls shop)" down
+is "and reached again" "$(who 10.77.8.1)" p2
 ok "a second one, with an address of the pool" ax service add other -p 80:7000 -b address:10.77.8.99:7000 -b h1
 
 # --- exposed ports: a machine next door, which knows nothing of ax ---
@@ -97,6 +103,8 @@ refused "a port that is none" 'ports\[0\]: found "80:x", expected a port' servic
 refused "a weight that is none" 'weight: found "0", expected a whole number' service add third -b p1,weight=0
 refused "a duration that is none" 'wait: found "soon"' service add third --wait soon
 refused "a strategy that is none" "strategy" service add third --strategy best
+refused "a hash of another strategy" "found hash: app .*expected strategy: maglev, or hash: src" \
+	service add third -b p1 --strategy random --hash app
 refused "nothing to change" "say what to change" service set shop
 fails "who is not root" setpriv --reuid 65534 --regid 65534 --clear-groups "$AX" --instance "$INST" service del shop
 is "nothing of that has changed anything" "$(ax get services -o json | jq -cS .)" "$before"

@@ -75,6 +75,9 @@ static void put_details(const json_t *j)
 	const char *service = member_string(j, "service");
 	char buf[TEXT_SHORT];
 
+	put_word("  asked for ", member_string(j, "asked"));
+	if (member_int(j, "times") > 1)
+		printf("  %lld times", member_int(j, "times"));
 	put_word("  ", member_string(j, "state"));
 	put_word(": ", member_string(j, "why"));
 	put_word("  ", member_string(j, "backend"));

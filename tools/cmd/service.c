@@ -123,6 +123,8 @@ static json_t *check_of_args(const struct args *a)
 			json_object_set_new(check, texts[i].key, json_string(texts[i].value));
 	if (!json_object_size(check)) {
 		json_decref(check);
+		if (a->check && streq(a->check, "none"))
+			return json_null(); /* as if the key was not there */
 		return a->check ? json_string(a->check) : NULL;
 	}
 	if (a->check)
@@ -329,7 +331,7 @@ static const struct opt options[] = {
 	 "how long a backend that comes takes to get its full share",
 	 offsetof(struct args, slow_start), NULL},
 	{"check", 0, OPT_STRING, "CHECK",
-	 "how backends are checked: tcp, http, 'http /PATH', 'exec COMMAND' or passive",
+	 "how backends are checked: tcp, http, 'http /PATH', 'exec COMMAND', passive or none",
 	 offsetof(struct args, check), NULL},
 	{"check-port", 0, OPT_STRING, "PORT", "at which port (else where connections go)",
 	 offsetof(struct args, check_port), NULL},
