@@ -48,7 +48,8 @@ int64_t time_boot_s(void)
 
 int64_t time_unix_of_boot(int64_t boot_s)
 {
-	/* The difference of the clocks is rounded once: it is the same each time that it is asked. */
+	/* The difference of the clocks is rounded once: it is the same each time that it is asked.
+	 */
 	return boot_s + (int64_t)((time_real_ns() - time_boot_ns() + 500000000) / 1000000000);
 }
 
