@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # The address of an app that has ended is the next one's at once, whatever TCP still does with the
 # last one's connections: LAST-ACK and FIN-WAIT-1 to a client that says nothing more, TIME-WAIT.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # A port that is exposed while connections of a former server still have it is kept from others as soon
 # as these are gone. And who has ended keeps none from the next one, whom a script starts at once.

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # agent.host-names: programs outside ax find apps and services by their names, in /etc/hosts.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # listen() without bind(): the kernel gives a port on the wildcard address, and the server is the app's
 # all the same.

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # a processor each
-# quick
 # A rule that stands in the config before and after a change holds at every moment: also while a
 # file is applied in which it has another place, and while an agent starts with such a file.
 . "$(dirname "$0")/lib.sh"

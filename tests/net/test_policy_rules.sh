@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # Rules by ports, protocols, names of apps and services, and addresses outside; what only counts; the
 # counts, which go on when rules change and an agent takes over.
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # Apps that share a name and its address, with different labels: whoever asks for that address gets
 # no server that policy keeps from it, whichever of them listens.
 . "$(dirname "$0")/lib.sh"

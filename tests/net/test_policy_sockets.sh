@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # Sockets of other kinds than most programs have: they get no further than policy lets them, and
 # speak in nobody else's name.
 . "$(dirname "$0")/lib.sh"

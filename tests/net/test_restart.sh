@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # The agent may die at any moment: under load, in the middle of launches and of an apply; it may be
 # replaced by another binary; ax run may be killed. Traffic goes on and nothing is left.
 # timeout: 400

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # ax trace flow: who calls whom, with what, and what comes back.
 . "$(dirname "$0")/lib.sh"
 need jq

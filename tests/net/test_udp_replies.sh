@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # timeout: 240
 # What unconnected UDP sockets have asked through services is kept for each of them: whoever asks a lot
 # makes no other's answer come from a stranger.

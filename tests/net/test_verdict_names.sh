@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # ax events --verdicts: by which names they are told when an app, a declared one or a rule is gone: by those that
 # held when they fell, also of an agent that is stopped, killed or told of another config.
 . "$(dirname "$0")/lib.sh"

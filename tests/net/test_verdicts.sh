@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # ax events --verdicts: who was refused, or would have been, once for all tries; with both names, the
 # port, the rule, where, and how often.
 . "$(dirname "$0")/lib.sh"
