@@ -8,6 +8,7 @@
 unshare -n sh -c 'ip link set lo up; echo >/tmp/world; exec sleep 600' &
 world=$!
 eventually 5 test -e /tmp/world
+ip link del w0 2>/dev/null # of the scripts before
 ip link add w0 type veth
 far=$(cd /sys/class/net && echo veth*) # busybox's ip takes no name for it
 for i in w0 $far; do
@@ -46,11 +47,11 @@ begin_dump()
 }
 end_dump()
 {
-	wait $dump
+	wait "$dump"
 	local status=$?
 
 	cat "$1.said"
-	return $status
+	return "$status"
 }
 # words FILE: its texts, each on a line
 words()
@@ -150,7 +151,7 @@ two()
 	begin_dump /tmp/out -n 3 icmp echo-request || cat /tmp/out.said
 	pings 3
 	end_dump /tmp/out && said /tmp/out 3 '^XDP_DROP by' || return
-	kill -INT $first
+	kill -INT "$first"
 	dump=$first
 	end_dump /tmp/out.1 && said /tmp/out.1 3 '^XDP_DROP by'
 }
@@ -160,8 +161,8 @@ killed()
 {
 	begin_dump /tmp/out || cat /tmp/out.said
 	bpftool prog | grep ax_went || return
-	kill -KILL $dump
-	wait $dump
+	kill -KILL "$dump"
+	wait "$dump"
 	eventually 5 none_is_left
 }
 tap "nor of one that was killed" killed
@@ -172,7 +173,7 @@ elsewhere()
 	ping -c 2 -W 1 127.0.0.1
 	pings 1
 	bpftool net detach xdpgeneric dev lo
-	kill -INT $dump
+	kill -INT "$dump"
 	end_dump /tmp/out && said /tmp/out 1 '^XDP_DROP by'
 }
 tap "the program is on another interface too: its packets are not there" elsewhere
@@ -248,4 +249,7 @@ beside()
 		said /tmp/out 1 '^XDP_DROP by xdpfilt_alw_udp' && said /tmp/out 1 '^XDP_DROP by others_drop'
 }
 tap "one comes beside it, and each says what it drops" beside
+ip link del w0
+rm -rf /sys/fs/bpf/others /sys/fs/bpf/others-maps /sys/fs/bpf/untyped
+kill $world
 done_testing
