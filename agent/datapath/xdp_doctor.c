@@ -100,10 +100,10 @@ static int try_foreign(void)
 	autoclose int prog = -1;
 	struct bpf_program *p;
 	const char *function;
-	int r = skel ? 0 : -errno;
+	int r;
 
-	if (r)
-		return r;
+	if (!skel)
+		return -errno;
 	prog = kernel_typed_program(&function);
 	r = prog < 0 ? prog : bpf_map__set_max_entries(skel->maps.foreign_packets, 1);
 	bpf_object__for_each_program (p, skel->obj)
