@@ -114,11 +114,11 @@ for mode in xdpgeneric xdpdrv; do
 	tap "$mode: what the other one makes of it" dumped '^XDP_DROP by others_jump \(id [0-9]+\)$'
 	tap "$mode: one without types" attach $mode ../untyped
 	like "$mode: is said to be one" '^ax xdp dump: what untyped on w0 makes of packets cannot be seen: it was loaded without BTF' \
-		refused ax xdp dump w0 -w /tmp/none
-	tap "$mode: and leaves no file" test ! -e /tmp/none
+		refused ax xdp dump w0 -w /tmp/refused.pcapng
+	tap "$mode: and leaves no file" test ! -e /tmp/refused.pcapng
 	tap "$mode: it goes" detach $mode
 done
-like "no program is there" 'no rules of ax are loaded on w0' refused ax xdp dump w0 -w /tmp/none
+like "no program is there" 'no rules of ax are loaded on w0' refused ax xdp dump w0 -w /tmp/refused.pcapng
 
 # --- filters ---
 
@@ -136,7 +136,7 @@ tap "a filter is asked" wants proto udp dport 9999
 tap "it has seen both" said /tmp/out 1 longerword
 tap "of packets that are cut behind it, too" wants -s 20 proto udp dport 9999
 tap "these are" said /tmp/out 0 longerword
-like "sets are of lists" 'no such set|friends' refused ax xdp dump w0 -w /tmp/none src @friends
+like "sets are of lists" 'no such set|friends' refused ax xdp dump w0 -w /tmp/refused.pcapng src @friends
 
 # --- several look; whoever goes leaves nothing ---
 
