@@ -78,20 +78,26 @@ static void try_feature(const struct xdp_feature *x, struct feature_report *f)
 		snprintf(f->why, sizeof(f->why), "%s", strerror(-r));
 }
 
+/* What was tried, with the result r; `refused` says of what the error is. */
+static int report_tried(int r, struct feature_report *f, const char *refused,
+			int (*report)(void *arg, const struct feature_report *f), void *arg)
+{
+	f->on = r == 0;
+	if (r)
+		snprintf(f->why, sizeof(f->why), "the kernel %s: %s", refused, strerror(-r));
+	return report(arg, f);
+}
+
 static int report_freplace(int (*report)(void *arg, const struct feature_report *f), void *arg)
 {
-	int r = kernel_has_freplace();
 	struct feature_report f = {
 		.name = "freplace",
-		.on = r == 0,
 		.cost = "an interface that has rules has no XDP program of others besides",
 		.needs = "Linux 5.10, BTF, CONFIG_BPF_TRAMPOLINE",
 	};
 
-	if (r)
-		snprintf(f.why, sizeof(f.why),
-			 "the kernel refuses to replace programs' functions: %s", strerror(-r));
-	return report(arg, &f);
+	return report_tried(kernel_has_freplace(), &f, "refuses to replace programs' functions",
+			    report, arg);
 }
 
 static int try_foreign(void)
@@ -119,18 +125,13 @@ static int try_foreign(void)
 
 static int report_foreign(int (*report)(void *arg, const struct feature_report *f), void *arg)
 {
-	int r = try_foreign();
 	struct feature_report f = {
 		.name = "fexit",
-		.on = r == 0,
 		.cost = "ax xdp dump shows nothing of interfaces whose XDP program is not ax's",
 		.needs = "Linux 5.18, BTF, CONFIG_BPF_TRAMPOLINE",
 	};
 
-	if (r)
-		snprintf(f.why, sizeof(f.why),
-			 "the kernel lets nobody watch programs of others: %s", strerror(-r));
-	return report(arg, &f);
+	return report_tried(try_foreign(), &f, "lets nobody watch programs of others", report, arg);
 }
 
 int datapath_xdp_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg)
