@@ -13,7 +13,8 @@ extern bool waited_any;
 
 /* NULL: nobody. `vip` is that of the endpoint's address: a socket that its app left behind, and
  * that somebody holds on to, does not serve the address's next owner. Nor does one of an app that
- * is about to end, and to be started again by whoever comes now. */
+ * is about to end, and to be started again by whoever comes now, nor one that cannot be found yet.
+ */
 static __always_inline struct ax_server *server_of(const struct ax_endpoint *ep,
 						   const struct ax_vip *vip)
 {
@@ -22,7 +23,7 @@ static __always_inline struct ax_server *server_of(const struct ax_endpoint *ep,
 	if (vip->kind != AX_VIP_APP || (vip->flags & AX_VIP_TELL))
 		return NULL;
 	s = bpf_map_lookup_elem(&servers, ep);
-	return s && s->app == vip->id ? s : NULL;
+	return s && s->app == vip->id && s->since_ns ? s : NULL;
 }
 
 /* Another node's app. */

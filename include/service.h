@@ -139,7 +139,8 @@ struct ax_server {
 			  AX_SERVER_ELSEWHERE for each that sits on the app's other address (a
 			  dual-stack one in host mode), so that nothing but map `listeners` finds it
 			*/
-	__u64 since_ns; /* CLOCK_BOOTTIME */
+	__u64 since_ns; /* CLOCK_BOOTTIME; 0: not yet, since its socket is not in map `listeners`
+			   yet, where whoever comes would not find it, and be refused */
 };
 _Static_assert(sizeof(struct ax_server) == 16, "struct ax_server is a map value");
 

@@ -146,7 +146,11 @@ static __always_inline bool loopback_add(const struct ax_endpoint *ep, __u32 app
 static __always_inline bool entry_add(const struct ax_endpoint *ep, __u32 app, __u32 as)
 {
 	struct ax_server *known = bpf_map_lookup_elem(&servers, ep);
-	struct ax_server fresh = {.app = app, .sockets = as, .since_ns = bpf_ktime_get_boot_ns()};
+	/* (bind() has put what UDP's serve where the kernel finds it; see serve_from_now()) */
+	struct ax_server fresh = {.app = app,
+				  .sockets = as,
+				  .since_ns =
+					  ep->proto == IPPROTO_UDP ? bpf_ktime_get_boot_ns() : 0};
 
 	/* of an app that had the address before: its socket has got away */
 	if (known && known->app != app)
@@ -442,6 +446,27 @@ __weak __noinline int serve(struct ax_asked *a, const struct ax_endpoint *ep,
 	if (counts_by_address(a) || (addr_is_zero(&s->first) && addr_is_zero(&s->second)))
 		serve_loopback(a, &at, s->app);
 	tell_servers();
+	return 0;
+}
+
+/* Of a listener, once it is in map `listeners`: sk_lookup refuses whom it sends to a server that it
+ * does not find. A global function, as is client_at(). */
+__weak __noinline int serve_from_now(struct ax_asked *a)
+{
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
+	struct ax_server *s;
+
+	if (!a)
+		return 0;
+	ep = a->served[0];
+	s = bpf_map_lookup_elem(&servers, &ep);
+	if (s && !s->since_ns)
+		s->since_ns = bpf_ktime_get_boot_ns();
+	ep = a->served[1];
+	s = bpf_map_lookup_elem(&servers, &ep);
+	if (s && !s->since_ns)
+		s->since_ns = bpf_ktime_get_boot_ns();
+	tell_servers(); /* who has looked since serve() did not count it */
 	return 0;
 }
 

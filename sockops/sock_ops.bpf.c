@@ -249,6 +249,7 @@ static __noinline int listen_begin(struct bpf_sock_ops *ctx)
 	serve(a, &ep, &s);
 	bring(ctx, &a->served[0]);
 	bring(ctx, &a->served[1]);
+	serve_from_now(a);
 	bring_loopback(ctx, &a->served[2], s.app);
 	bring_loopback(ctx, &a->served[3], s.app);
 	bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);

@@ -426,7 +426,7 @@ static int one_server(void *arg, const struct ax_endpoint *ep, const struct ax_s
 	struct list_ctx *c = arg;
 	struct vip *v;
 	const struct app *app;
-	int64_t age = (int64_t)((time_boot_ns() - s->since_ns) / 1000000000);
+	int64_t age = s->since_ns ? (int64_t)((time_boot_ns() - s->since_ns) / 1000000000) : 0;
 
 	work_pause(c->a->reads);
 	v = vip_find(c->a, &ep->addr);

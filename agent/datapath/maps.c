@@ -582,7 +582,7 @@ bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep)
 {
 	struct ax_server s;
 
-	return map_get(dp, MAP_SERVERS, ep, &s) == 0;
+	return map_get(dp, MAP_SERVERS, ep, &s) == 0 && s.since_ns;
 }
 
 struct held_each {
