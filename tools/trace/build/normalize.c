@@ -432,7 +432,7 @@ static int by_path(const void *a, const void *c, void *arg)
 	return order ? order : *x < *y ? -1 : *x > *y;
 }
 
-static bool has_threads(const struct normalize *x, uint32_t cmd)
+static bool showed_threads(const struct normalize *x, uint32_t cmd)
 {
 	const struct build *b = &x->v.build;
 	size_t from = x->first[cmd];
@@ -443,16 +443,49 @@ static bool has_threads(const struct normalize *x, uint32_t cmd)
 	return false;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The programs with threads, sorted: *ret is the caller's to free, the texts are the build's. */
+static int threaded_programs(const struct normalize *x, const char ***ret, size_t *n)
+{
+	const struct build *b = &x->v.build;
+
+	*n = 0;
+	*ret = calloc(b->n_cmds + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_cmds; i++)
+		if (b->cmds[i].executed && b->cmds[i].exe && showed_threads(x, i))
+			(*ret)[(*n)++] = b->cmds[i].exe;
+	qsort(*ret, *n, sizeof(**ret), by_text);
+	return 0;
+}
+
 /* What a program that starts steps does with files itself comes when these end, and what threads do
- * comes as it happens. */
-static void sort_own_events(struct normalize *x)
+ * comes as it happens. (One whose threads did something in one of its runs has them in all: which
+ * of them does it is chance, and may be the first alone.) */
+static int sort_own_events(struct normalize *x)
 {
 	struct build *b = &x->v.build;
+	autofree const char **threaded = NULL;
+	size_t n;
 
-	for (uint32_t i = 0; i < b->n_cmds; i++)
-		if (b->cmds[i].executed && (build_starts_steps(b, i) || has_threads(x, i)))
+	if (threaded_programs(x, &threaded, &n) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_cmds; i++) {
+		const struct build_cmd *cmd = &b->cmds[i];
+
+		if (!cmd->executed)
+			continue;
+		if (build_starts_steps(b, i) ||
+		    (cmd->exe && bsearch(&cmd->exe, threaded, n, sizeof(*threaded), by_text)))
 			qsort_r(x->order + x->first[i], x->first[i + 1] - x->first[i],
 				sizeof(*x->order), by_path, b);
+	}
+	return 0;
 }
 
 static int sort_events(struct normalize *x)
@@ -471,8 +504,7 @@ static int sort_events(struct normalize *x)
 	memcpy(at, x->first, (b->n_cmds + 1) * sizeof(*at));
 	for (size_t i = 0; i < b->n_events; i++)
 		x->order[at[b->events[i].cmd]++] = i;
-	sort_own_events(x);
-	return 0;
+	return sort_own_events(x);
 }
 
 static int run_normalize(struct cmd *c, int argc, char **argv)
