@@ -147,9 +147,9 @@ check-prog: need-test ## only the tests of single BPF programs
 check-net: need-test ## only the tests in namespaces with real programs
 	$(Q)$(SUBMAKE) all $(SUITE)
 	$(Q)$(RUN) net
-check-vm: need-vm ## only the tests on other kernels, in qemu
+check-vm: need-vm ## only the tests on other kernels, in qemu; all of them on both
 	$(Q)$(SUBMAKE) vm-build
-	$(Q)$(RUN) vm
+	$(Q)VM_ALL=1 $(RUN) vm
 check-pair: need-vm ## only the test of two machines with different kernels in one cluster, in qemu
 	$(Q)$(SUBMAKE) vm-build
 	$(Q)$(RUN) pair

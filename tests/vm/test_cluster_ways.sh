@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # Two clusters with an etcd each reach each other's apps by WireGuard; and all nodes go from there to
 # `routes: direct`, and back: their apps keep their addresses, and nothing of the other way is left.
 . "${0%/*}/lib.sh"

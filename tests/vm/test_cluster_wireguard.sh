@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.12
 # Two nodes with `routes: wireguard`, in network namespaces of their own at a bridge: their apps reach each other
 # by name and address in both network modes, nothing but WireGuard's UDP passes between them, who is none of them
 # is believed nothing, and what the agent makes it takes over, and takes away.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.12
 # ax trace hypercall on this kernel, with a guest of our own: the machine emulates SVM.
 . "${0%/*}/lib.sh"
 

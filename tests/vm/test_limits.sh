@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # What apps may use, where cgroup2 has the controllers, and what they see of files.
 . "${0%/*}/lib.sh"
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # Services on this kernel beyond what test_dataplane.sh has: health, draining, exposed ports that count, waiting for apps
 # that share a name, Maglev by names, and lists of where apps may go outside.
 . "${0%/*}/lib.sh"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # `action challenge` on this kernel: cookies that its sockets take, by both families and on a real VLAN.
 . "${0%/*}/lib.sh"
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # ax xdp dump of interfaces whose program is somebody else's, on this kernel: attached alone, in
 # libxdp's dispatcher, one that changes, that sends, that jumps, of packets in several buffers, one
 # without types, and one that takes another one's place.

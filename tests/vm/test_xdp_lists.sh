@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # What this kernel's verifier makes of lists: every field, in each way in which a list can be
 # compiled, and everything that rules do. Generic mode on lo: it is about loading and judging.
 . "${0%/*}/lib.sh"

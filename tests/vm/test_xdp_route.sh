@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # `action route` on this kernel, between real VLANs, too: the machine is a router between two worlds.
 . "${0%/*}/lib.sh"
 

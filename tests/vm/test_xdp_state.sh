@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+# kernel: 6.1
 # Rules that ask for a packet's state: what this kernel's verifier makes of them, with connection
 # tracking and without its module, and whether its sockets are found. Generic mode on lo.
 . "${0%/*}/lib.sh"
