@@ -56,22 +56,36 @@ static __noinline __attribute__((unused)) int bind_source(struct bpf_sock_addr *
 
 #define PORT_TRIES 16
 
-/* The kernel would choose a port when no hook sees it. Returns the port, or 0. */
-static __noinline __attribute__((unused)) __be16 bind_port(struct bpf_sock_addr *ctx,
-							   const struct ax_addr *addr)
+struct port_search {
+	struct bpf_sock_addr *ctx;
+	struct ax_addr addr;
+	__u32 first;
+	__be16 port_be; /* 0: none yet */
+};
+
+static long try_port(__u32 i __attribute__((unused)), struct port_search *s)
 {
-	const struct ax_ctl *c = ctl_get();
-	__u32 first = c ? c->ephemeral_first : 0;
+	__u32 port = s->first + bpf_get_prandom_u32() % (AX_ACROSS_FIRST - s->first);
 
-	if (first >= AX_ACROSS_FIRST)
+	if (bind_to(s->ctx, &s->addr, bpf_htons((__u16)port)))
 		return 0;
-	for (int i = 0; i < PORT_TRIES; i++) {
-		__u32 port = first + bpf_get_prandom_u32() % (AX_ACROSS_FIRST - first);
+	s->port_be = bpf_htons((__u16)port);
+	return 1;
+}
 
-		if (bind_to(ctx, addr, bpf_htons((__u16)port)) == 0)
-			return bpf_htons((__u16)port);
-	}
-	return 0;
+/* The kernel would choose a port when no hook sees it. Returns the port, big-endian, or 0. A global
+ * function, and its tries by bpf_loop(): the verifier judges it once, and one of them. */
+__weak __noinline int bind_port(struct bpf_sock_addr *ctx, const struct ax_addr *addr)
+{
+	struct port_search s = {.ctx = ctx};
+	const struct ax_ctl *c = ctl_get();
+
+	if (!ctx || !addr || !c || c->ephemeral_first >= AX_ACROSS_FIRST)
+		return 0;
+	s.addr = *addr;
+	s.first = c->ephemeral_first;
+	bpf_loop(PORT_TRIES, try_port, &s, 0);
+	return s.port_be;
 }
 
 #endif

@@ -54,17 +54,45 @@ static __noinline bool serves_twin(const struct ax_endpoint *ep, const struct ax
 	return s && bpf_ktime_get_boot_ns() - s->since_ns > TWIN_NS;
 }
 
+enum served {
+	SERVED_NOT,
+	SERVED,
+	SERVED_TWIN, /* by the other family alone */
+	SERVED_END,  /* no more backends */
+};
+
+/* The next backend that the strategy names. A global function: the verifier judges it once, and not
+ * for each try. */
+__weak __noinline int next_serves(struct choice *choice, struct ax_service *svc,
+				  const struct ax_vip *vip, const struct ax_addr *client)
+{
+	struct ax_endpoint ep = {}; /* keys are on the stack to Linux 6.1, and all written */
+	struct ax_vip *be;
+	int r;
+
+	if (!choice || !svc || !vip || !client)
+		return SERVED_END;
+	r = choose_by_strategy(choice, svc, &ep);
+	if (r != CHOSEN)
+		return r == CHOSEN_NONE ? SERVED_END : SERVED_NOT;
+	be = bpf_map_lookup_elem(&vips, &ep.addr);
+	if (!be || !leads_to(vip, be) || !may_be_given(client, &ep, be->party))
+		return SERVED_NOT;
+	if (server_of(&ep, be))
+		return SERVED;
+	return serves_twin(&ep, be) ? SERVED_TWIN : SERVED_NOT;
+}
+
 /* Whether somebody serves `at`: who has the address, or, where it is a service's or several share
  * it, one of them who would get the client's SYN. (What goes to the device of a private app stays
  * with it, unless private ones share its address.) Also if nobody does, and will by this family:
- * the SYN is refused then. A global function: the verifier judges its loop once, and not for each
- * way to it. */
+ * the SYN is refused then. A global function, as is next_serves(). */
 __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_addr *client)
 {
 	struct choice choice = {};
 	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 	struct ax_service *svc;
-	struct ax_vip *vip, *be;
+	struct ax_vip *vip;
 	bool twin;
 	int r;
 
@@ -86,17 +114,12 @@ __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_ad
 	choice.start = bpf_get_prandom_u32();
 	choice.sticky = true; /* each in turn: nobody is chosen yet */
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
-		r = choose_by_strategy(&choice, svc, &ep);
-		if (r == CHOSEN_NONE)
-			break;
-		if (r == CHOSEN_GONE)
-			continue;
-		be = bpf_map_lookup_elem(&vips, &ep.addr);
-		if (!be || !leads_to(vip, be) || !may_be_given(client, &ep, be->party))
-			continue;
-		if (server_of(&ep, be))
+		r = next_serves(&choice, svc, vip, client);
+		if (r == SERVED)
 			return true;
-		twin |= serves_twin(&ep, be);
+		if (r == SERVED_END)
+			break;
+		twin |= r == SERVED_TWIN;
 	}
 	return twin;
 }

@@ -37,24 +37,41 @@ static __always_inline struct ax_app *app_of_cgroup(const struct cgroup *cg)
 	return bpf_map_lookup_elem(&apps, &id);
 }
 
-/* It may have been made in a cgroup below the app's. */
+struct levels {
+	const void *all;
+	__u64 id; /* of the app's cgroup, 0: none */
+};
+
+/* (a callback has no pointer to an element of a map to give back) */
+static long look_at_level(__u32 i, struct levels *l)
+{
+	const struct cgroup *above = NULL;
+	__u64 id;
+
+	if (bpf_probe_read_kernel(&above, sizeof(above), l->all + (i + 1) * sizeof(above)) ||
+	    !above)
+		return 1;
+	id = BPF_CORE_READ(above, kn, id);
+	if (!bpf_map_lookup_elem(&apps, &id))
+		return 0;
+	l->id = id;
+	return 1;
+}
+
+/* It may have been made in a cgroup below the app's. By bpf_loop(): Linux 6.1 would judge each turn
+ * of a loop. */
 static __noinline struct ax_app *app_above(const struct cgroup *cg)
 {
-	const void *all = (const void *)cg + bpf_core_field_offset(cg->ancestors);
+	struct levels l = {.all = (const void *)cg + bpf_core_field_offset(cg->ancestors)};
 	int levels = BPF_CORE_READ(cg, level);
+	__u64 id;
 
-	for (int level = 1; level < CGROUP_DEPTH_MAX && level < levels; level++) {
-		struct cgroup *above = NULL;
-		struct ax_app *app;
-
-		if (bpf_probe_read_kernel(&above, sizeof(above), all + level * sizeof(above)) ||
-		    !above)
-			return NULL;
-		app = app_of_cgroup(above);
-		if (app)
-			return app;
-	}
-	return NULL;
+	if (levels > CGROUP_DEPTH_MAX)
+		levels = CGROUP_DEPTH_MAX;
+	if (levels > 1)
+		bpf_loop((__u32)levels - 1, look_at_level, &l, 0);
+	id = l.id;
+	return id ? bpf_map_lookup_elem(&apps, &id) : NULL;
 }
 
 /* sk: the kernel's struct sock. */

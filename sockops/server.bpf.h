@@ -181,23 +181,28 @@ static __always_inline __u32 counts_as(bool elsewhere)
 	return elsewhere ? AX_SERVER_SOCKET | AX_SERVER_ELSEWHERE : AX_SERVER_SOCKET;
 }
 
-/* One endpoint, into a->served[i]. */
-static __always_inline bool serve_at(struct ax_asked *a, int i, struct ax_endpoint *ep,
-				     const struct ax_addr *addr, __u32 app, bool elsewhere)
+/* One endpoint, into *served, which is the socket's. (A global function, as are serve_no_more(),
+ * any_at() and loopback_no_more(): the verifier judges it once in a program, and not with all that
+ * those before it have done.) */
+__weak __noinline int serve_at(struct ax_endpoint *served, const struct ax_endpoint *at, __u32 app,
+			       __u32 as)
 {
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 	bool r;
 
-	ep->addr = *addr;
+	if (!served || !at)
+		return false;
+	ep = *at;
 	if (!share_take(app)) {
 		count(AX_COUNT_SERVERS_REFUSED);
 		return false;
 	}
-	if (addr_is_loopback(addr))
-		r = loopback_add(ep, app);
+	if (addr_is_loopback(&ep.addr))
+		r = loopback_add(&ep, app);
 	else
-		r = entry_add(ep, app, counts_as(elsewhere));
+		r = entry_add(&ep, app, as);
 	if (r) {
-		a->served[i] = *ep;
+		*served = ep;
 	} else {
 		share_return(app);
 		count(AX_COUNT_SERVERS_REFUSED);
@@ -234,19 +239,24 @@ static __always_inline __u32 *endpoint_word(struct ax_endpoint *ep)
 	return (__u32 *)((char *)ep + sizeof(ep->addr));
 }
 
-static __always_inline void serve_no_more(struct ax_asked *a, int i, bool elsewhere)
+/* flags: the socket's. */
+__weak __noinline int serve_no_more(struct ax_endpoint *served, __u32 app, __u32 flags, __u32 as)
 {
-	struct ax_endpoint ep = a->served[i];
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 
-	if (!ep.port_be || !__sync_lock_test_and_set(endpoint_word(&a->served[i]), 0))
-		return;
-	if (a->flags & AX_ASKED_CLIENT)
-		client_del(&ep, a->app);
+	if (!served)
+		return 0;
+	ep = *served;
+	if (!ep.port_be || !__sync_lock_test_and_set(endpoint_word(served), 0))
+		return 0;
+	if (flags & AX_ASKED_CLIENT)
+		client_del(&ep, app);
 	else if (addr_is_loopback(&ep.addr))
-		loopback_del(&ep, a->app);
+		loopback_del(&ep, app);
 	else
-		entry_del(&ep, a->app, counts_as(elsewhere));
-	share_return(a->app);
+		entry_del(&ep, app, as);
+	share_return(app);
+	return 0;
 }
 
 /* --- loopback, for whoever asked for a wildcard --- */
@@ -257,27 +267,34 @@ static __always_inline bool counts_by_address(const struct ax_asked *a)
 	return a->served[0].port_be || a->served[1].port_be;
 }
 
-static __always_inline void any_at(struct ax_asked *a, int i, struct ax_endpoint *ep, __u32 app)
+/* counted: it counts already. */
+__weak __noinline int any_at(struct ax_endpoint *served, const struct ax_endpoint *at, __u32 app,
+			     __u32 counted)
 {
-	bool counted = counts_by_address(a), taken = !counted && share_take(app);
+	bool taken = !counted && share_take(app);
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 
-	if ((counted || taken) && loopback_add(ep, app)) {
-		a->served[i] = *ep;
-		return;
+	if (!served || !at)
+		return 0;
+	ep = *at;
+	if ((counted || taken) && loopback_add(&ep, app)) {
+		*served = ep;
+		return 0;
 	}
 	if (taken)
 		share_return(app);
 	count(AX_COUNT_SERVERS_REFUSED);
+	return 0;
 }
 
 static __always_inline void serve_loopback(struct ax_asked *a, struct ax_endpoint *ep, __u32 app)
 {
 	__builtin_memset(&ep->addr, 0, sizeof(ep->addr));
 	if (a->flags & AX_ASKED_ANY6)
-		any_at(a, 3, ep, app);
+		any_at(&a->served[3], ep, app, counts_by_address(a));
 	addr_set_v4(&ep->addr, 0);
 	if (a->flags & AX_ASKED_ANY4)
-		any_at(a, 2, ep, app);
+		any_at(&a->served[2], ep, app, counts_by_address(a));
 }
 
 static __always_inline void wild_del(const struct ax_endpoint *ep, __u32 app)
@@ -288,18 +305,22 @@ static __always_inline void wild_del(const struct ax_endpoint *ep, __u32 app)
 		bpf_map_delete_elem(&wild_ports, ep);
 }
 
-static __always_inline void loopback_no_more(struct ax_asked *a, int i)
+/* flags: the socket's; counted: it counts by its address. */
+__weak __noinline int loopback_no_more(struct ax_endpoint *served, __u32 app, __u32 flags,
+				       __u32 counted)
 {
-	struct ax_endpoint ep = a->served[i];
+	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 
-	if (!ep.port_be)
-		return;
-	a->served[i].port_be = 0;
-	if (a->flags & AX_ASKED_CLIENT)
-		wild_del(&ep, a->app);
-	loopback_del(&ep, a->app);
-	if (!counts_by_address(a))
-		share_return(a->app);
+	if (!served || !served->port_be)
+		return 0;
+	ep = *served;
+	served->port_be = 0;
+	if (flags & AX_ASKED_CLIENT)
+		wild_del(&ep, app);
+	loopback_del(&ep, app);
+	if (!counted)
+		share_return(app);
+	return 0;
 }
 
 /* Takes back all that the socket stands for. A global function, as is client_at(): the verifier
@@ -310,11 +331,11 @@ __weak __noinline int serve_end(struct ax_asked *a)
 
 	if (!a)
 		return 0;
-	served = a->served[0].port_be || a->served[1].port_be;
-	loopback_no_more(a, 2);
-	loopback_no_more(a, 3);
-	serve_no_more(a, 0, false);
-	serve_no_more(a, 1, a->flags & AX_ASKED_ELSEWHERE);
+	served = counts_by_address(a);
+	loopback_no_more(&a->served[2], a->app, a->flags, served);
+	loopback_no_more(&a->served[3], a->app, a->flags, served);
+	serve_no_more(&a->served[0], a->app, a->flags, counts_as(false));
+	serve_no_more(&a->served[1], a->app, a->flags, counts_as(a->flags & AX_ASKED_ELSEWHERE));
 	__sync_fetch_and_and(&a->flags, ~(AX_ASKED_ELSEWHERE | AX_ASKED_CLIENT));
 	if (served)
 		tell_servers();
@@ -376,7 +397,7 @@ __weak __noinline int client_at(struct ax_asked *a, const struct ax_endpoint *ep
 static __always_inline void wild_at(struct ax_asked *a, int i, struct ax_endpoint *ep,
 				    const struct ax_wild *w)
 {
-	any_at(a, i, ep, w->app);
+	any_at(&a->served[i], ep, w->app, counts_by_address(a));
 	if (a->served[i].port_be && bpf_map_update_elem(&wild_ports, ep, w, BPF_ANY))
 		count(AX_COUNT_SERVERS_REFUSED);
 }
@@ -439,10 +460,12 @@ __weak __noinline int serve(struct ax_asked *a, const struct ax_endpoint *ep,
 	a->app = s->app;
 	if (s->elsewhere)
 		__sync_fetch_and_or(&a->flags, AX_ASKED_ELSEWHERE);
-	if (!addr_is_zero(&s->first))
-		serve_at(a, 0, &at, &s->first, s->app, false);
-	if (!addr_is_zero(&s->second))
-		serve_at(a, 1, &at, &s->second, s->app, s->elsewhere);
+	at.addr = s->first;
+	if (!addr_is_zero(&at.addr))
+		serve_at(&a->served[0], &at, s->app, counts_as(false));
+	at.addr = s->second;
+	if (!addr_is_zero(&at.addr))
+		serve_at(&a->served[1], &at, s->app, counts_as(s->elsewhere));
 	if (counts_by_address(a) || (addr_is_zero(&s->first) && addr_is_zero(&s->second)))
 		serve_loopback(a, &at, s->app);
 	tell_servers();

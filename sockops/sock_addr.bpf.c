@@ -197,7 +197,7 @@ __weak __noinline int connect_own(struct bpf_sock_addr *ctx, struct route_reques
 	if (!ctx || !rq || !app)
 		return -EINVAL;
 	if (!rq->local_port_be)
-		rq->local_port_be = bind_port(ctx, &rq->peer.addr);
+		rq->local_port_be = (__be16)bind_port(ctx, &rq->peer.addr);
 	return rq->local_port_be ? own_datagram(rq, app) : -EADDRINUSE;
 }
 
@@ -215,7 +215,7 @@ __weak __noinline int connect_wild(struct bpf_sock_addr *ctx, struct route_reque
 	    !has_wild(app, &rq->peer.addr, rq->peer.port_be))
 		return 0;
 	addr_set_wildcard(&any, &rq->peer.addr);
-	rq->local_port_be = bind_port(ctx, &any);
+	rq->local_port_be = (__be16)bind_port(ctx, &any);
 	if (rq->local_port_be)
 		await_itself(rq, app, &rq->peer);
 	return 0;
@@ -236,7 +236,7 @@ static __noinline int connect_agent(struct bpf_sock_addr *ctx, struct route_requ
 		return remember_asker(ctx, rq, app, &source);
 	if (ctx->family == AF_INET6 && addr_is_v4(&source) && !rq->may_map)
 		return 0; /* the kernel refuses it */
-	rq->local_port_be = bind_port(ctx, &source);
+	rq->local_port_be = (__be16)bind_port(ctx, &source);
 	return rq->local_port_be ? remember_asker(ctx, rq, app, &source) : -EADDRINUSE;
 }
 

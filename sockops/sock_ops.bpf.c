@@ -183,26 +183,43 @@ static __always_inline struct ax_asked *listener(struct bpf_sock_ops *ctx,
 	return a;
 }
 
+/* A place among the sockets that share a port: others that do are found when this one is closed,
+ * and it when they are. By bpf_loop(): Linux 6.1 would judge each turn of a loop. */
+struct place {
+	struct bpf_sock_ops *ctx;
+	struct ax_app_endpoint at;
+	bool taken;
+};
+
+static long take_listener(__u32 i, struct place *p)
+{
+	p->at.ep.pad = (__u8)i;
+	p->taken = !bpf_sock_hash_update(p->ctx, &listeners, &p->at.ep, BPF_NOEXIST);
+	return p->taken;
+}
+
+static long take_loopback(__u32 i, struct place *p)
+{
+	p->at.ep.pad = (__u8)i;
+	p->taken = !bpf_sock_hash_update(p->ctx, &loopback_listeners, &p->at, BPF_NOEXIST);
+	return p->taken;
+}
+
 /* sk_lookup finds it by the endpoint. A global function, as is bring_loopback(): the verifier
- * judges its loop once, and not for each way to it. */
+ * judges it once, and not for each way to it. */
 __weak __noinline int bring(struct bpf_sock_ops *ctx, const struct ax_endpoint *at)
 {
-	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
+	struct place p = {.ctx = ctx}; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
-	long r = -1;
 
 	if (!ctx || !at || !at->port_be)
 		return 0;
-	ep = *at;
-	vip = bpf_map_lookup_elem(&vips, &ep.addr);
+	p.at.ep = *at;
+	vip = bpf_map_lookup_elem(&vips, &p.at.ep.addr);
 	if (!vip || !(vip->flags & AX_VIP_LOCAL))
 		return 0;
-	/* others that share the port are found when this one is closed, and it when they are */
-	for (int i = 0; r && i < AX_LISTENERS_MAX; i++) {
-		ep.pad = (__u8)i;
-		r = bpf_sock_hash_update(ctx, &listeners, &ep, BPF_NOEXIST);
-	}
-	if (r)
+	bpf_loop(AX_LISTENERS_MAX, take_listener, &p, 0);
+	if (!p.taken)
 		count(AX_COUNT_SERVERS_REFUSED);
 	return 0;
 }
@@ -210,17 +227,13 @@ __weak __noinline int bring(struct bpf_sock_ops *ctx, const struct ax_endpoint *
 __weak __noinline int bring_loopback(struct bpf_sock_ops *ctx, const struct ax_endpoint *ep,
 				     __u32 app)
 {
-	struct ax_app_endpoint key = {.app = app};
-	long r = -1;
+	struct place p = {.ctx = ctx, .at.app = app};
 
 	if (!ctx || !ep || !ep->port_be)
 		return 0;
-	key.ep = *ep;
-	for (int i = 0; r && i < AX_LISTENERS_MAX; i++) {
-		key.ep.pad = (__u8)i;
-		r = bpf_sock_hash_update(ctx, &loopback_listeners, &key, BPF_NOEXIST);
-	}
-	if (r)
+	p.at.ep = *ep;
+	bpf_loop(AX_LISTENERS_MAX, take_loopback, &p, 0);
+	if (!p.taken)
 		count(AX_COUNT_SERVERS_REFUSED);
 	return 0;
 }
