@@ -141,6 +141,25 @@ for round in 1 2 3; do
 	ok "and all can be removed" ax service del $(ax get services -o name | grep "^m$round-")
 done
 
+# --- what was said is taken away again ---
+
+ok "one with all of it" ax service add emptied --ip 10.77.9.9 -p 80:7000 -b p1,zone=b --expose 9099:80
+like "its backend's zone is shown" "$(ax get services emptied)" "p1 10[^ ]* in b"
+is "its port is there" "$(who 10.77.9.9)" p1
+emptied() {
+	ax get services -o json emptied | jq -c ".[0].$1"
+}
+like "and its exposed one" "$(emptied expose)" 9099
+ok "nothing exposed" ax service set emptied --expose none
+is "nor is it" "$(emptied expose | sed 's/\[\]/null/')" null
+like "and nobody listens there" "$(curl -sS -m 5 http://127.0.0.1:9099/ 2>&1)" "Failed to connect|refused"
+ok "all ports" ax service set emptied --port none
+is "all are" "$(emptied ports | sed 's/\[\]/null/')" null
+ok "no backends" ax service set emptied --backend none
+is "there are none" "$(emptied backends | sed 's/\[\]/null/')" null
+like "which is shown" "$(ax get services emptied)" " none *$"
+ok "del of it" ax service del emptied
+
 # --- a config that declares the same name ---
 
 cat >>"$file" <<-EOF

@@ -56,6 +56,8 @@ static void cell_backends(struct table *t, const struct cell *c)
 				  member_int(item, "port"), buf, sizeof(buf)));
 		if (member_string(item, "node"))
 			fprintf(b.f, " on %s", member_string(item, "node"));
+		if (member_string(item, "zone"))
+			fprintf(b.f, " in %s", member_string(item, "zone"));
 		if (weight > 1)
 			fprintf(b.f, " (weight %lld)", weight);
 		if (state)

@@ -132,15 +132,27 @@ static json_t *check_of_args(const struct args *a)
 	return check;
 }
 
-static void put_texts(json_t *words, const char *key, const struct strv *texts)
+/* "none" takes away what was said of it before. */
+static bool says_none(const struct strv *texts)
 {
-	json_t *list = json_array();
+	return texts->n == 1 && streq(texts->v[0], "none");
+}
 
+static void put_list(json_t *words, const char *key, const struct strv *texts,
+		     json_t *(*one)(const char *text))
+{
+	json_t *list;
+
+	if (!texts->n)
+		return;
+	if (says_none(texts)) {
+		json_object_set_new(words, key, json_null()); /* as if the key was not there */
+		return;
+	}
+	list = json_array();
 	for (size_t i = 0; i < texts->n; i++)
-		json_array_append_new(list, json_string(texts->v[i]));
-	if (texts->n)
-		json_object_set(words, key, list);
-	json_decref(list);
+		json_array_append_new(list, one(texts->v[i]));
+	json_object_set_new(words, key, list);
 }
 
 /* Keys that were not given are not there. */
@@ -159,20 +171,16 @@ static json_t *words_of_args(const struct args *a)
 		     {"slow-start", a->slow_start},
 		     {"splice", a->splice},
 		     {"strategy", a->strategy < 0 ? NULL : strategy_name((uint32_t)a->strategy)}};
-	json_t *j = json_object(), *check = check_of_args(a), *list;
+	json_t *j = json_object(), *check = check_of_args(a);
 
 	if (check)
 		json_object_set_new(j, "check", check);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (texts[i].value)
 			json_object_set_new(j, texts[i].key, json_string(texts[i].value));
-	put_texts(j, "ports", &a->ports);
-	put_texts(j, "expose", &a->expose);
-	list = a->backends.n ? json_array() : NULL;
-	for (size_t i = 0; i < a->backends.n; i++)
-		json_array_append_new(list, backend_words(a->backends.v[i]));
-	if (list)
-		json_object_set_new(j, "backends", list);
+	put_list(j, "ports", &a->ports, json_string);
+	put_list(j, "expose", &a->expose, json_string);
+	put_list(j, "backends", &a->backends, backend_words);
 	return j;
 }
 
@@ -379,8 +387,8 @@ static const struct command cmd_set = {
 		{
 			.usage = "ax service set NAME option...",
 			.about = "Changes what the options say of a service that 'ax service add' "
-				 "has made; --port and --backend replace the whole list. "
-				 "Connections that are open stay.",
+				 "has made; --port, --backend and --expose replace the whole "
+				 "list, and 'none' takes it away. Connections that are open stay.",
 			.own = {{options, ARRAY_SIZE(options), 0}},
 			.args = {&words_service},
 		},
