@@ -166,6 +166,8 @@ like "by its interface" "$(on "$BRIDGED" "$BIN/tcp" connect 6 2001:db8:2::1 8082
 is "by no other interface" "$(on "$ROUTED" "$BIN/tcp" connect 4 203.0.113.1 8082)" \
 	"error connect ECONNREFUSED"
 stop_apps
+is "by one that there is not, which is said" "$(ax run -p nosuch0:8084:80 -- true 2>&1)" \
+	"ax run: nosuch0:8084:80/tcp is exposed once there is such an interface: now there is none"
 
 # --- UDP ---
 

@@ -150,6 +150,8 @@ emptied() {
 	ax get services -o json emptied | jq -c ".[0].$1"
 }
 like "and its exposed one" "$(emptied expose)" 9099
+is "by an interface that there is not, which is said" "$(ax service set emptied --expose nosuch0:9099:80 2>&1)" \
+	"ax service set: nosuch0:9099:80/tcp is exposed once there is such an interface: now there is none"
 ok "nothing exposed" ax service set emptied --expose none
 is "nor is it" "$(emptied expose | sed 's/\[\]/null/')" null
 like "and nobody listens there" "$(curl -sS -m 5 http://127.0.0.1:9099/ 2>&1)" "Failed to connect|refused"

@@ -16,6 +16,11 @@ struct launch_options;
 struct splice_peers;
 void cmd_tell_spliced(struct launch_options *o, struct splice_peers *peers);
 
+/* Of what exposes ports: says which interfaces there are not (yet), by which nobody comes (run.c).
+ */
+struct expose_list;
+void cmd_tell_no_interface(const struct cmd *c, const struct expose_list *l);
+
 /* The text of a config file, or of another one of its kind ("-": standard input). */
 int cmd_read_config(const char *path, char **text, size_t *len, struct error *e);
 

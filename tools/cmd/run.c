@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax run: a command becomes an app. */
 #include <limits.h>
+#include <net/if.h>
 
 #include "config/expose.h"
 #include "config/limits.h"
@@ -193,6 +194,19 @@ void cmd_tell_spliced(struct launch_options *o, struct splice_peers *peers)
 	o->may_arg = peers;
 }
 
+void cmd_tell_no_interface(const struct cmd *c, const struct expose_list *l)
+{
+	char text[EXPOSE_STRLEN];
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].device[0] && !if_nametoindex(l->v[i].device))
+			fprintf(stderr,
+				"ax %s: %s is exposed once there is such an interface: now there "
+				"is "
+				"none\n",
+				c->name, expose_format(&l->v[i], text));
+}
+
 static int start(struct cmd *c, struct launch_options *o)
 {
 	struct splice_peers peers;
@@ -217,8 +231,10 @@ static int launch(struct cmd *c, const struct run_args *a, int argc, char **argv
 		status = cmd_usage(c, "%s", e.text);
 	else if (a->agent && agent_daemon_need(&c->inst, &e))
 		status = cmd_unable(c, &e);
-	else
+	else {
+		cmd_tell_no_interface(c, &o.spec.expose);
 		status = start(c, &o);
+	}
 	app_spec_free(&o.spec);
 	return status;
 }

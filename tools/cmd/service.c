@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax service: services that are added while the agent runs, in the config's words. */
+#include "config/expose.h"
 #include "config/service_words.h"
 #include "config/strategy.h"
 #include "tools/cmd/commands.h"
@@ -201,6 +202,18 @@ static int ask(struct cmd *c, const char *action, const char *name, json_t *word
 	return CMD_OK;
 }
 
+/* (what cannot be read the agent has refused) */
+static void tell_no_interface(const struct cmd *c, const struct strv *texts)
+{
+	struct expose_list l = {0};
+	struct error e;
+
+	for (size_t i = 0; i < texts->n; i++)
+		spec_parse_expose(texts->v[i], &l, &e);
+	cmd_tell_no_interface(c, &l);
+	expose_list_free(&l);
+}
+
 static int put(struct cmd *c, int argc, char **argv, const char *action)
 {
 	CLEANUP(args_free)
@@ -220,7 +233,10 @@ static int put(struct cmd *c, int argc, char **argv, const char *action)
 				 "round-robin'",
 				 argv[0]);
 	}
-	return ask(c, action, argv[0], words);
+	status = ask(c, action, argv[0], words);
+	if (!status)
+		tell_no_interface(c, &a.expose);
+	return status;
 }
 
 static int run_add(struct cmd *c, int argc, char **argv)
