@@ -7,6 +7,7 @@
 #include "base/work.h"
 #include "cluster/cluster.h"
 #include "config/config.h"
+#include "config/hints.h"
 #include "control/control.h"
 #include "control/reply.h"
 #include "control/server.h"
@@ -99,6 +100,11 @@ static void forget(void *json)
 	json_decref(json);
 }
 
+static void note_hint(void *warnings, const char *text)
+{
+	json_array_append_new(warnings, json_string(text));
+}
+
 static void apply_config(const struct apply_work *w, struct config_next *next)
 {
 	struct agent *a = w->a;
@@ -107,6 +113,8 @@ static void apply_config(const struct apply_work *w, struct config_next *next)
 	bool holds;
 	int r;
 
+	if (!next->edited) /* else rules are as they were, and not all services are there */
+		config_hints(&next->config, note_hint, warnings);
 	a->warnings = warnings;
 	a->applying = w->pid;
 	r = reconcile(a, next, w->dry_run, &diff, &holds, &e);

@@ -35,6 +35,16 @@ for want in "bad.yaml:2:3:.*agent.*pol.*pool" "bad.yaml:3:16:.*agent.host_access
 		not_ok "it says: $want" "$out"
 	fi
 done
+cat >"$T/hint.yaml" <<-END
+	agent: {pool: {ipv4: $POOL4, ipv6: "$POOL6"}}
+	services:
+	  shop: {ip: 10.77.7.7, ports: ["80:7000"], backends: [web]}
+	policy:
+	  rules:
+	    - deny: {from: guest, to: shop, port: 80}
+END
+hint="policy.rules[0]: 80 is the port of the service shop, whose backends are asked at 7000: rules go by the backends' ports, so it wants port: 7000"
+is "what is hardly meant is told" "$(ax config check "$T/hint.yaml" 2>&1 >/dev/null)" "ax config: $hint"
 fails "a file that is no YAML" ax config check /bin/true
 fails "a file that does not exist" ax config check "$T/nothing.yaml"
 default_config >"$T/good.yaml"
@@ -85,6 +95,7 @@ is "apply of the same file changes nothing" "$(ax config apply "$T/$INST.yaml" >
 unlike "and says so" "$(ax config apply "$T/$INST.yaml" 2>&1)" "^[+~-] "
 
 write two 10.77.1.3 "$EXTRA"
+is "who applies it is told, too" "$(ax config apply --dry-run "$T/hint.yaml" 2>&1 >/dev/null)" "ax config: $hint"
 out=$(ax config apply --dry-run "$T/$INST.yaml" 2>&1)
 like "--dry-run shows what would be added" "$out" "\+ app extra"
 like "and what would be changed" "$out" "~ app moving"

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "config/hints.h"
 #include "config/parse.h"
 #include "config/shared.h"
 #include "control/text.h"
@@ -53,6 +54,15 @@ static int invalid(const struct config_errors *errs, const char *name)
 
 /* --- check --- */
 
+static void put_hint(void *arg, const char *text)
+{
+	const struct cmd *c = arg;
+
+	fprintf(stderr, "ax %s: ", c->name);
+	text_put(text, stderr);
+	fputc('\n', stderr);
+}
+
 static int check(struct cmd *c, const char *path, bool cluster)
 {
 	struct config_errors errs = {0};
@@ -69,6 +79,7 @@ static int check(struct cmd *c, const char *path, bool cluster)
 	if (!r) {
 		text_put(shown_name(path), stdout);
 		fputs(": ok\n", stdout);
+		config_hints(&config, put_hint, c);
 		config_free(&config);
 		status = cmd_finish(c, CMD_OK);
 	} else if (r == -EINVAL) {
