@@ -19,6 +19,22 @@ is "a page that nobody has touched yet" \
 like "a variable that is not there" "$(ax trace watch "uprobe:$p:count_up" @conter:s32 -c "$p" 2>&1)" \
 	"has no symbol conter"
 
+# --- what is true or false ---
+
+cat >"$T/truth.c" <<'END'
+#include <stdbool.h>
+__attribute__((noinline)) bool odd(int n, bool asked) { __asm__ volatile("" : "+r"(n)); return asked && n & 1; }
+int main(void) { int k = 0; for (int i = 0; i < 4; i++) k += odd(i, i != 3); return k != 1; }
+END
+gcc -g -O1 -o "$T/truth" "$T/truth.c"
+is "parameters are true or false" "$(trace_json watch "uprobe:$T/truth:odd" -c "$T/truth" | jq -c 'select(.values) | .values.asked' | xargs)" \
+	"true true true false"
+like "in lines, too" "$(ax trace watch "uprobe:$T/truth:odd if n == 3" -c "$T/truth" 2>&1)" " n=3 asked=false"
+like "and what is returned" "$(ax trace watch "uretprobe:$T/truth:odd if retval == true" -c "$T/truth" 2>&1)" " retval=true"$'\n'"1 event"
+like "they are keys" "$(ax trace count "uprobe:$T/truth:odd by asked" -c "$T/truth" 2>&1)" "true +3"$'\n'"false +1"
+like "and are asked for by the words" "$(ax trace count "uprobe:$T/truth:odd if asked == false" -c "$T/truth" 2>&1)" "1 event"
+is "numbers, too" "$(trace_json watch "uprobe:$T/truth:odd" b=arg1:bool -c "$T/truth" | jq -c 'select(.values) | .values.b' | xargs)" "true true true false"
+
 # --- memory that has to be waited for ---
 
 p=$PROBED_LOAD

@@ -353,6 +353,7 @@ static void types(void **state)
 		{"k:f arg0:x32", VALUE_HEX, 4},
 		{"k:f arg0:x64", VALUE_HEX, 8},
 		{"k:f arg0:char", VALUE_CHAR, 1},
+		{"k:f arg0:bool", VALUE_BOOL, 1},
 		{"k:f arg0:string", VALUE_STRING, 0},
 		{"k:f arg0:string[200]", VALUE_STRING, 200},
 		{"k:f arg0:ustring", VALUE_USTRING, 0},

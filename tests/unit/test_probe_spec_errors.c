@@ -166,6 +166,7 @@ static void wrong_arguments(void **state)
 		{"k:f arg0->", 11, NULL, "the name of a member"},
 		{"k:f arg0.5", 10, "5", "the name of a member"},
 		{"k:f arg0*4", 9, "*4", "no multiplication"},
+		{"k:f arg0 * 4", 10, "*", "no multiplication"},
 		{"k:f arg0 +", 11, NULL, "expected a value"},
 		{"k:f arg0 + ", 12, NULL, "expected a value"},
 		{"k:f arg0 / 2", 10, "/", "expected a value"},

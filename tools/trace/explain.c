@@ -103,6 +103,7 @@ static const char *type_name(const struct fetch_shown *v, char buf[32])
 		[VALUE_FLOAT] = "f",
 		[VALUE_ERRNO] = "errno",
 		[VALUE_SYSCALL] = "syscall",
+		[VALUE_BOOL] = "bool",
 		[VALUE_USER_STACK] = "user stack",
 		[VALUE_KERNEL_STACK] = "kernel stack",
 	};

@@ -607,7 +607,7 @@ static int make_typed_like(struct maker *m, const struct probe_spec *spec,
 		    (item->text && !streq(item->text, other->text)))
 			continue;
 		if (!a->size || a->size > 8 || a->bits ||
-		    (a->type != VALUE_FLOAT && a->type != VALUE_ERRNO &&
+		    (a->type != VALUE_FLOAT && a->type != VALUE_ERRNO && a->type != VALUE_BOOL &&
 		     (a->type < VALUE_UNSIGNED || a->type > VALUE_CHAR)))
 			continue;
 		*ret = (struct made){.type = a->type,

@@ -111,6 +111,8 @@ void part_show_number(struct maker *m, const struct ctype *t, struct made *ret)
 			ret->type = VALUE_SIGNED;
 		break;
 	case CTYPE_BOOL:
+		if (t->size == 1)
+			ret->type = VALUE_BOOL;
 		break;
 	case CTYPE_FLOAT:
 		ret->type = t->size == 4 || t->size == 8 ? VALUE_FLOAT : VALUE_HEX;

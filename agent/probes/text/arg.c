@@ -26,6 +26,7 @@ static const struct {
 	{"f32", VALUE_FLOAT, 4},
 	{"f64", VALUE_FLOAT, 8},
 	{"char", VALUE_CHAR, 1},
+	{"bool", VALUE_BOOL, 1},
 	{"string", VALUE_STRING, 0},
 	{"ustring", VALUE_USTRING, 0},
 	{"buf", VALUE_BUFFER, 0},
@@ -38,7 +39,7 @@ static const struct {
 	{"stack", VALUE_NONE, 0},
 };
 #define TYPES_SHOWN                                                                         \
-	"u8..u64, s8..s64, x8..x64, f32, f64, char, string[N], ustring[N], buf[N], errno, " \
+	"u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string[N], ustring[N], buf[N], errno, " \
 	"syscall or symbol"
 
 static bool is_stack(enum value_type t)

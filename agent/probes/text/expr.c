@@ -396,6 +396,8 @@ static int parse_word(struct expr_parser *x, struct operand *ret)
 		ret->class = words[i].class;
 		return push(x, words[i].op, 0);
 	}
+	if (word_is(s, len, "true") || word_is(s, len, "false"))
+		return push(x, EXPR_NUMBER, word_is(s, len, "true"));
 	return push_text(x, EXPR_NAME, s, len);
 }
 
@@ -730,6 +732,10 @@ static int parse_prefix(struct expr_parser *x, struct operand *ret)
 	const char *at = x->p->s++;
 	int r;
 
+	if (*at == '*' && !x->condition && !x->nested && blank_char(*x->p->s))
+		return probe_fault(x->p, at,
+				   "there is no multiplication: expected << or, of what is at an "
+				   "address, the * right before it");
 	if (*at == '!' && !x->condition)
 		return probe_fault(x->p, at, "a negation is a condition: expected it behind 'if'");
 	r = parse_unary(x, ret);

@@ -20,11 +20,11 @@
  *
  * ARG: [NAME=]EXPRESSION[:TYPE]
  *   arg0..arg9, retval, %REG, a tracepoint's or line's name, pid, tid, comm, cgroup, app, nsecs,
- *   cpu, elapsed, numbers; A@entry (the value that A had at the function's entry); *E, E[N],
+ *   cpu, elapsed, numbers, true, false; A@entry (the value that A had at the function's entry); *E, E[N],
  *   E->MEMBER, E.MEMBER, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E); args.NAME: a tracepoint's
  *   field whose name is one of those words; ustack, kstack, stack (of the side probed)
- *   TYPE: u8..u64, s8..s64, x8..x64, f32, f64, char, string, ustring, string[N], buf[N], symbol,
- *   errno, syscall, bWIDTH@OFFSET/SIZE (bits of a number, as ftrace has them)
+ *   TYPE: u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string, ustring, string[N], buf[N],
+ *   symbol, errno, syscall, bWIDTH@OFFSET/SIZE (bits of a number, as ftrace has them)
  * CONDITION: E OP E with == != < <= > >= &, joined by && and ||, (..), !; comm == "bash"
  *
  * Arguments are divided by blanks or commas. Within one, an operator has blanks on both sides or on
@@ -129,6 +129,7 @@ enum value_type {
 	VALUE_FLOAT,
 	VALUE_ERRNO,   /* signed; errors by their names */
 	VALUE_SYSCALL, /* a system call by its number */
+	VALUE_BOOL,    /* 0 and 1 by their words */
 };
 struct probe_arg {
 	char *name; /* NULL: its text */

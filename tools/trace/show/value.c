@@ -55,6 +55,15 @@ static void put_system_call(struct trace_out *o, uint64_t v, bool json)
 		trace_out_end(o, trace_write_s64(trace_out_room(o, TRACE_NUMBER_MAX), (int64_t)v));
 }
 
+/* The same in JSON. (Anything else is no bool, and is to be seen.) */
+static void put_bool(struct trace_out *o, uint64_t v)
+{
+	if (v <= 1)
+		trace_out_text(o, v ? "true" : "false");
+	else
+		trace_out_u64(o, v);
+}
+
 void trace_put_number(struct trace_out *o, const struct fetch_shown *shown, uint64_t v, bool json)
 {
 	if (shown->shape && (shown->type == VALUE_UNSIGNED || shown->type == VALUE_SIGNED)) {
@@ -82,6 +91,9 @@ void trace_put_number(struct trace_out *o, const struct fetch_shown *shown, uint
 		break;
 	case VALUE_CHAR:
 		put_char(o, v, json);
+		break;
+	case VALUE_BOOL:
+		put_bool(o, v);
 		break;
 	default:
 		trace_out_u64(o, v);
