@@ -3,7 +3,7 @@
 # beside others
 # ax trace syscalls, files and signals: what is counted is what a program did.
 . "$(dirname "$0")/lib.sh"
-need jq
+need jq strace
 build tallied tallied.c gcc -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -pthread "$SRC/tallied.c" -o %o
 tallied=$BIN/tallied
@@ -20,6 +20,14 @@ totals() {
 }
 
 # --- syscalls ---
+
+# what ax does in the process before it becomes the command does not count
+strace -o "$T/strace" /bin/true
+for follow in "" -f; do
+	# shellcheck disable=SC2086 # one word or none
+	like "the command's calls, and no other${follow:+ ($follow)}" "$(trace count tracepoint:raw_syscalls:sys_enter $follow -c /bin/true)" \
+		"$(grep -c '^[a-z0-9_]*(' "$T/strace") events"
+done
 
 trace syscalls -o json -O "$T/json" -c "$tallied calls 1000"
 is "each call is counted" "$(of getppid '"\(.count) \(.failed)"')" "1000 0"

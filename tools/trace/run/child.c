@@ -53,51 +53,69 @@ static _Noreturn void tell_failure(int errors)
 	_exit(127);
 }
 
-static _Noreturn void execute(char *command, int errors)
+/* What is executed: found out before the probes are there. */
+struct program {
+	char *words[WORDS_MAX + 1];
+	bool shell;
+};
+
+static void read_command(char *command, struct program *ret)
 {
-	char *shell[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", command, NULL};
-	char *words[WORDS_MAX + 1] = {0}, *at = NULL;
+	char *at = NULL, *exec;
 	size_t n = 0;
 
 	command += strspn(command, " \t");
-	if (needs_shell(command)) {
-		if (is_one_program(command) && asprintf(&shell[2], "exec %s", command) < 0)
-			shell[2] = command;
-		execv("/bin/sh", shell);
-	} else {
+	if (!needs_shell(command)) {
 		for (char *w = strtok_r(command, " \t", &at); w && n < WORDS_MAX;
 		     w = strtok_r(NULL, " \t", &at))
-			words[n++] = w;
-		errno = ENOENT;
-		if (words[0])
-			execvp(words[0], words);
+			ret->words[n++] = w;
+		return;
 	}
-	tell_failure(errors);
+	ret->shell = true;
+	ret->words[0] = (char *)(uintptr_t) "sh";
+	ret->words[1] = (char *)(uintptr_t) "-c";
+	ret->words[2] = command;
+	if (is_one_program(command) && asprintf(&exec, "exec %s", command) >= 0)
+		ret->words[2] = exec;
 }
 
-/* `words`: the command as it is, or NULL: `command` is its text. */
-static _Noreturn void run_child(const char *command, char **words, int go, int errors, int parent)
+/* As a command finds them that a shell starts. */
+static void set_signals(void)
 {
-	autofree char *copy = strdup(command);
 	struct sigaction hup;
 	sigset_t none;
-	char c;
 
-	/* an ax that was killed must not leave a process that waits for ever */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!copy || getppid() != parent || read(go, &c, 1) != 1)
-		_exit(127);
-	/* nor a command that nobody traces any more, and whose output may have nowhere to go */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_DFL); /* whoever started ax in the background had it ignored */
 	signal(SIGTERM, SIG_DFL);
 	if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN)
 		signal(SIGHUP, SIG_DFL);
-	if (!words)
-		execute(copy, errors);
-	execvp(words[0], words);
+}
+
+/* `words`: the command as it is, or NULL: `command` is its text. All that is ours comes before the
+ * read() that waits for the probes: what follows is counted to the command. */
+static _Noreturn void run_child(const char *command, char **words, int go, int errors, int parent)
+{
+	autofree char *copy = strdup(command);
+	struct program program = {0};
+	char c;
+
+	/* an ax that was killed must leave neither a process that waits for ever nor a command that
+	 * nobody traces any more, and whose output may have nowhere to go */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	set_signals();
+	if (copy && !words) {
+		read_command(copy, &program);
+		words = program.words;
+	}
+	if (!copy || getppid() != parent || read(go, &c, 1) != 1)
+		_exit(127);
+	errno = ENOENT;
+	if (program.shell)
+		execv("/bin/sh", words);
+	else if (words[0])
+		execvp(words[0], words);
 	tell_failure(errors);
 }
 
