@@ -35,6 +35,17 @@ like "they are keys" "$(ax trace count "uprobe:$T/truth:odd by asked" -c "$T/tru
 like "and are asked for by the words" "$(ax trace count "uprobe:$T/truth:odd if asked == false" -c "$T/truth" 2>&1)" "1 event"
 is "numbers, too" "$(trace_json watch "uprobe:$T/truth:odd" b=arg1:bool -c "$T/truth" | jq -c 'select(.values) | .values.b' | xargs)" "true true true false"
 
+# --- what cannot be shown is not left out in silence ---
+
+cat >"$T/missed.c" <<'END'
+__attribute__((noinline)) int f(int n, double _Complex c, int last) { __asm__ volatile("" : "+r"(n)); return n + (int)__real__ c + last; }
+int main(void) { return f(1, 2, 3) != 6; }
+END
+gcc -g -O1 -o "$T/missed" "$T/missed.c"
+out=$(ax trace watch "uprobe:$T/missed:f" -c "$T/missed" 2>&1)
+like "it has a place in the line" "$out" " n=1 c=<.*> last=3"
+like "and a line of its own" "$out" ": c is not shown: "
+
 # --- memory that has to be waited for ---
 
 p=$PROBED_LOAD

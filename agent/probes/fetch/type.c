@@ -471,13 +471,19 @@ int refuse_float_return(struct maker *m)
 	return r;
 }
 
-/* Keeps what was made, or leaves it out if it could not be fetched; of a floating-point number in a
- * register, which everybody would look for, it is said why. */
+/* A value that everybody would look for: an integer or pointer that is not there was optimized
+ * away, but of these it is ax that cannot fetch them. */
+static bool is_missed(const struct ctype *t)
+{
+	return t && (t->kind == CTYPE_FLOAT || t->kind == CTYPE_OTHER ||
+		     (ctype_is_aggregate(t) && t->size));
+}
+
+/* Keeps what was made, or leaves it out if it could not be fetched, and says why of what is missed.
+ */
 static int keep_or_undo(struct maker *m, const struct state *s, int r, struct made *made,
 			const struct ctype *t, const char *name, const struct loader *l)
 {
-	bool is_float = t && t->kind == CTYPE_FLOAT;
-
 	if (r == 0 && made->type == VALUE_BUFFER && !made->size)
 		r = -ENOTSUP;
 	if (r == 0 && made->type == VALUE_BUFFER && made->form != MADE_PUT &&
@@ -495,7 +501,7 @@ static int keep_or_undo(struct maker *m, const struct state *s, int r, struct ma
 	m->out->n_hidden = s->n_hidden;
 	m->out->needs_exact = s->exact;
 	*m->e = s->e;
-	return is_float && m->gone && m->spec->kind != PROBE_LINE ? store_gone(m, name) : 0;
+	return is_missed(t) && m->gone && m->spec->kind != PROBE_LINE ? store_gone(m, name) : 0;
 }
 
 static int on_parameter(void *arg, const struct dwarf_variable *v)
