@@ -32,7 +32,7 @@ struct {
 
 /* The packet that the program has now. No other one comes on this CPU before it is done with it. */
 struct inside {
-	bool told; /* that it came */
+	__u32 sample; /* that it came was told, for so many; 0: it was not */
 	__u8 by;
 };
 struct {
@@ -41,6 +41,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct inside);
 } foreign_inside SEC(".maps");
+
+/* One packet of so many is told of (ax xdp top); 0: all are. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} foreign_sample SEC(".maps");
 
 const volatile struct ax_foreign_options foreign = {};
 
@@ -93,20 +101,26 @@ int ax_came(const __u64 *ctx)
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx[0];
 	struct ax_tap_count *n = bpf_map_lookup_elem(&foreign_counts, &(__u32){0});
 	struct inside *in = bpf_map_lookup_elem(&foreign_inside, &(__u32){0});
-	struct ax_tapped t = {.kind = AX_TAPPED_IN, .sample = 1};
+	__u32 *every = bpf_map_lookup_elem(&foreign_sample, &(__u32){0}), sample;
+	struct ax_tapped t = {.kind = AX_TAPPED_IN};
 
-	if (!n || !in)
+	if (!n || !in || !every)
 		return 0;
 	*in = (struct inside){0};
 	if (!is_ours(xdp))
 		return 0;
 	n->packets++;
 	n->bytes += length(xdp);
+	sample = *(volatile __u32 *)every;
+	if (sample > 1 && bpf_get_prandom_u32() % sample)
+		return 0;
+	t.sample = sample ? sample : 1;
 	t.number = n->packets;
 	t.cpu = bpf_get_smp_processor_id();
 	t.queue = BPF_CORE_READ(xdp, rxq, queue_index);
-	in->told = put(xdp, &t);
-	if (!in->told)
+	if (put(xdp, &t))
+		in->sample = t.sample;
+	else
 		n->lost++;
 	return 0;
 }
@@ -132,18 +146,18 @@ int ax_went(const __u64 *ctx)
 	struct inside *in = bpf_map_lookup_elem(&foreign_inside, &(__u32){0});
 	struct ax_tapped t = {
 		.kind = AX_TAPPED_OUT,
-		.sample = 1,
 		.action = action > 255 ? 255 : (__u8)action,
 		.told.key = foreign.target,
 	};
 
-	if (!n || !in || !in->told || !is_ours(xdp))
+	if (!n || !in || !in->sample || !is_ours(xdp))
 		return 0;
 	t.number = n->packets;
 	t.cpu = bpf_get_smp_processor_id();
 	t.queue = BPF_CORE_READ(xdp, rxq, queue_index);
 	t.told.rule = in->by;
-	in->told = false;
+	t.sample = in->sample;
+	in->sample = 0;
 	if (!put(xdp, &t))
 		n->lost++;
 	return 0;

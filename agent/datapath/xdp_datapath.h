@@ -228,6 +228,8 @@ void datapath_foreign_close(struct datapath_foreign *t);
 int datapath_foreign_watch(struct datapath_foreign *t, int prog, const uint32_t *parts, size_t n);
 /* Hands what is there to f. */
 int datapath_foreign_read(const struct datapath_foreign *t);
+/* From now on one packet of so many is told of. */
+int datapath_foreign_sample(const struct datapath_foreign *t, uint32_t n);
 /* All that was counted since it was opened. */
 int datapath_foreign_count(const struct datapath_foreign *t, struct ax_tap_count *ret);
 

@@ -109,6 +109,9 @@ static int share(struct foreign *skel, const struct foreign *maps)
 	if (!r)
 		r = bpf_map__reuse_fd(skel->maps.foreign_inside,
 				      bpf_map__fd(maps->maps.foreign_inside));
+	if (!r)
+		r = bpf_map__reuse_fd(skel->maps.foreign_sample,
+				      bpf_map__fd(maps->maps.foreign_sample));
 	return r;
 }
 
@@ -251,6 +254,15 @@ void datapath_foreign_close(struct datapath_foreign *t)
 int datapath_foreign_read(const struct datapath_foreign *t)
 {
 	return perf_buffer__consume(t->packets);
+}
+
+int datapath_foreign_sample(const struct datapath_foreign *t, uint32_t n)
+{
+	uint32_t key = 0;
+
+	return bpf_map_update_elem(bpf_map__fd(t->maps->maps.foreign_sample), &key, &n, BPF_ANY)
+		       ? -errno
+		       : 0;
 }
 
 int datapath_foreign_count(const struct datapath_foreign *t, struct ax_tap_count *ret)

@@ -61,8 +61,8 @@ static int on_packet(struct xdp_foreign_tap *t, struct ax_tapped *p)
 
 		if (r <= 0)
 			return r;
-		t->packets++;
-		t->bytes += p->frame_len;
+		t->packets += p->sample;
+		t->bytes += (uint64_t)p->sample * p->frame_len;
 	}
 	if (p->captured > t->snap)
 		p->captured = t->snap;
@@ -95,6 +95,16 @@ int xdp_foreign_tap_read(struct xdp_foreign_tap *t,
 	t->reader.result = 0;
 	r = datapath_foreign_read(&t->d);
 	return t->reader.result ? t->reader.result : r < 0 ? r : 0;
+}
+
+void xdp_foreign_tap_sample(struct xdp_foreign_tap *t, uint32_t n)
+{
+	datapath_foreign_sample(&t->d, n);
+}
+
+int xdp_foreign_tap_came(struct xdp_foreign_tap *t, struct ax_tap_count *ret)
+{
+	return datapath_foreign_count(&t->d, ret);
 }
 
 int xdp_foreign_tap_count(struct xdp_foreign_tap *t, struct ax_tap_count *ret)

@@ -238,7 +238,11 @@ static inline void xdp_foreign_tap_closep(struct xdp_foreign_tap **t)
 int xdp_foreign_tap_read(struct xdp_foreign_tap *t,
 			 int (*f)(void *arg, const struct ax_tapped *p, const uint8_t *data),
 			 void *arg);
+/* Looks at one packet of so many from now on. */
+void xdp_foreign_tap_sample(struct xdp_foreign_tap *t, uint32_t n);
+/* Since it was opened: what the filter wants (an estimate, where a part is looked at), and all. */
 int xdp_foreign_tap_count(struct xdp_foreign_tap *t, struct ax_tap_count *ret);
+int xdp_foreign_tap_came(struct xdp_foreign_tap *t, struct ax_tap_count *ret);
 /* Looks whether another program is there now, and follows: 1, if one is. -ENOENT: none is any more;
  * or it cannot be watched: with a sentence. */
 int xdp_foreign_tap_follow(struct xdp_foreign_tap *t, struct error *e);

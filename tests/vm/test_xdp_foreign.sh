@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # kernel: 6.1
-# ax xdp dump of interfaces whose program is somebody else's, on this kernel: attached alone, in
+# ax xdp dump and top of interfaces whose program is somebody else's, on this kernel: attached alone, in
 # libxdp's dispatcher, one that changes, that sends, that jumps, of packets in several buffers, one
 # without types, and one that takes another one's place.
 . "${0%/*}/lib.sh"
@@ -138,6 +138,25 @@ tap "it has seen both" said /tmp/out 1 longerword
 tap "of packets that are cut behind it, too" wants -s 20 proto udp dport 9999
 tap "these are" said /tmp/out 0 longerword
 like "sets are of lists" 'no such set|friends' refused ax xdp dump w0 -w /tmp/refused.pcapng src @friends
+
+# --- what there is most of ---
+
+top()
+{
+	rm -f /tmp/top
+	ax xdp top w0 --once -i 4s "$@" >/tmp/top 2>&1 &
+	top=$!
+	sleep 1.5
+	pings 5
+	udp 9999
+	wait $top
+	cat /tmp/top
+}
+tap "top says what it does" eval 'top; grep -E "^XDP_DROP by others_drop \(id [0-9]+\) +[0-9]" /tmp/top'
+tap "who sends it" grep -qE '^198.51.100.2 +[0-9]' /tmp/top
+tap "to which ports" grep -qE '^udp 9999 +[0-9]' /tmp/top
+tap "of what the filter wants" eval 'top -o json icmp echo-request; tr -d " \n" </tmp/top | grep -E "\"packets\":5,.*\"actions\":\[\{\"action\":\"XDP_DROPbyothers_drop[^]}]*\}\]"'
+like "nothing is there" 'no rules of ax are loaded on lo' refused ax xdp top lo --once
 
 # --- several look; whoever goes leaves nothing ---
 

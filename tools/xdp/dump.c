@@ -10,6 +10,7 @@
 #include "tools/xdp/common.h"
 #include "tools/xdp/explain_words.h"
 #include "tools/xdp/filter.h"
+#include "tools/xdp/foreign_words.h"
 
 #define LOOK_MS	    10
 #define LOOKS_PER_S (1000 / LOOK_MS)
@@ -62,30 +63,12 @@ static void dump_free(struct dump *d)
 
 /* --- words --- */
 
-/* What came of it is all that is known of programs of others. */
-static void put_other(const struct dump *d, const struct ax_tapped *p, FILE *to)
-{
-	static const char *const actions[] = {"XDP_ABORTED", "XDP_DROP", "XDP_PASS", "XDP_TX",
-					      "XDP_REDIRECT"};
-	const struct xdp_program_info *by = xdp_foreign_tap_by(d->other, p);
-
-	if (p->action < ARRAY_SIZE(actions))
-		fputs(actions[p->action], to);
-	else
-		fputs("no action of XDP, which drops it", to);
-	if (by) {
-		fputs(" by ", to);
-		text_put(by->name, to);
-		fprintf(to, " (id %u)", by->id);
-	}
-}
-
 static int put_comment(const struct dump *d, const struct ax_tapped *p, FILE *to)
 {
 	struct xdp_explanation x;
 
 	if (d->other) {
-		put_other(d, p, to);
+		foreign_put_action(d->other, p, to);
 		return 0;
 	}
 	if (xdp_tap_explain(d->tap, p, &x)) {

@@ -10,6 +10,7 @@
 #include "tools/lib/text.h"
 #include "tools/xdp/common.h"
 #include "tools/xdp/filter.h"
+#include "tools/xdp/foreign_words.h"
 #include "tools/xdp/heavy.h"
 
 #define LOOK_MS	      20
@@ -40,7 +41,9 @@ _Static_assert(sizeof(union key) == HEAVY_KEY, "a key has no bytes that nobody s
 struct top {
 	const struct request *q;
 	const char *ifname;
-	struct xdp_tap *tap;
+	struct xdp_tap *tap;	       /* of the instance's list, or else */
+	struct xdp_foreign_tap *other; /* of the program of somebody else */
+	struct foreign_actions actions;
 	struct heavy sources, ports;
 	double seen; /* packets that the records of this interval stand for */
 	struct ax_tap_count before, counted; /* since the tap was opened; in this interval */
@@ -57,6 +60,9 @@ static void top_free(struct top *t)
 	heavy_free(&t->ports);
 	xdp_stats_free(&t->rules_before);
 	xdp_stats_free(&t->rules);
+	foreign_actions_free(&t->actions);
+	xdp_tap_closep(&t->tap);
+	xdp_foreign_tap_closep(&t->other);
 }
 
 static int on_record(void *arg, const struct ax_tapped *p, const uint8_t *data)
@@ -65,6 +71,10 @@ static int on_record(void *arg, const struct ax_tapped *p, const uint8_t *data)
 	union key source = {0}, port = {0};
 	struct packet_ends ends;
 
+	if (t->other && foreign_actions_add(&t->actions, t->other, p))
+		return -ENOMEM;
+	if (p->kind != AX_TAPPED_IN)
+		return 0;
 	t->seen += p->sample;
 	if (!packet_ends(data, p->captured, &ends))
 		return 0;
@@ -79,6 +89,26 @@ static int on_record(void *arg, const struct ax_tapped *p, const uint8_t *data)
 
 /* --- the time --- */
 
+static int read_packets(struct top *t)
+{
+	return t->other ? xdp_foreign_tap_read(t->other, on_record, t)
+			: xdp_tap_read(t->tap, on_record, t);
+}
+
+/* Whatever the filter wants. */
+static int count_all(const struct top *t, struct ax_tap_count *ret)
+{
+	return t->other ? xdp_foreign_tap_came(t->other, ret) : xdp_tap_count(t->tap, ret);
+}
+
+static void sample(const struct top *t, uint32_t n)
+{
+	if (t->other)
+		xdp_foreign_tap_sample(t->other, n);
+	else
+		xdp_tap_sample(t->tap, n);
+}
+
 /* So many packets a second cost the more the more of them are looked at. */
 static void adapt(struct top *t)
 {
@@ -86,10 +116,10 @@ static void adapt(struct top *t)
 	struct ax_tap_count n;
 	double rate;
 
-	if (now - t->sampled_ns < LOOK_MS * UINT64_C(1000000) || xdp_tap_count(t->tap, &n))
+	if (now - t->sampled_ns < LOOK_MS * UINT64_C(1000000) || count_all(t, &n))
 		return;
 	rate = (double)(n.packets - t->sampled.packets) * 1e9 / (double)(now - t->sampled_ns);
-	xdp_tap_sample(t->tap, rate > LOOKED_AT_MAX ? (uint32_t)(rate / LOOKED_AT_MAX) + 1 : 1);
+	sample(t, rate > LOOKED_AT_MAX ? (uint32_t)(rate / LOOKED_AT_MAX) + 1 : 1);
 	t->sampled = n;
 	t->sampled_ns = now;
 }
@@ -102,7 +132,7 @@ static int look(struct top *t)
 
 	for (;;) {
 		bool last = time_mono_ns() >= end;
-		int r = xdp_tap_read(t->tap, on_record, t);
+		int r = read_packets(t);
 
 		if (r)
 			return r;
@@ -131,7 +161,11 @@ static int begin_interval(struct cmd *c, struct top *t, struct error *e)
 
 	heavy_clear(&t->sources);
 	heavy_clear(&t->ports);
+	foreign_actions_clear(&t->actions);
 	t->seen = 0;
+	t->since_ns = time_mono_ns();
+	if (t->other)
+		return 0;
 	xdp_stats_free(&t->rules_before);
 	r = t->rules.names.n ? 0 : take_rules(c, t, e);
 	t->rules_before = t->rules;
@@ -143,7 +177,7 @@ static int begin_interval(struct cmd *c, struct top *t, struct error *e)
 static int end_interval(struct cmd *c, struct top *t, struct error *e)
 {
 	struct ax_tap_count n;
-	int r = xdp_tap_count(t->tap, &n);
+	int r = t->other ? xdp_foreign_tap_count(t->other, &n) : xdp_tap_count(t->tap, &n);
 
 	if (r)
 		return error_set(e, r, "the packets could not be counted: %s", strerror(-r));
@@ -151,7 +185,7 @@ static int end_interval(struct cmd *c, struct top *t, struct error *e)
 	t->counted.packets = n.packets - t->before.packets;
 	t->counted.bytes = n.bytes - t->before.bytes;
 	t->before = n;
-	return take_rules(c, t, e);
+	return t->other ? 0 : take_rules(c, t, e);
 }
 
 /* --- printing --- */
@@ -220,6 +254,24 @@ static struct row *busiest_rules(const struct top *t, size_t *n)
 			rows[(*n)++] =
 				(struct row){t->rules.names.v[i], (double)c.packets / t->seconds,
 					     (double)c.bytes / t->seconds};
+	}
+	if (rows)
+		qsort(rows, *n, sizeof(*rows), by_packets);
+	if (*n > t->q->rows)
+		*n = t->q->rows;
+	return rows;
+}
+
+/* What somebody else's program did, as rows; malloc'ed. */
+static struct row *busiest_actions(const struct top *t, size_t *n)
+{
+	struct row *rows = calloc(t->actions.n + 1, sizeof(*rows));
+
+	*n = rows ? t->actions.n : 0;
+	for (size_t i = 0; i < *n; i++) {
+		const struct foreign_action *a = &t->actions.v[i];
+
+		rows[i] = (struct row){a->words, a->packets * scale(t), a->bytes * scale(t)};
 	}
 	if (rows)
 		qsort(rows, *n, sizeof(*rows), by_packets);
@@ -308,7 +360,7 @@ static int put_tables(const struct top *t, const struct row *sources, size_t n_s
 	putchar('\n');
 	r = put_rows("SOURCE", sources, n_sources, all);
 	r = r ? r : put_rows("TO PORT", ports, n_ports, all);
-	r = r ? r : put_rows("RULE", rules, n_rules, all);
+	r = r ? r : put_rows(t->other ? "ACTION" : "RULE", rules, n_rules, all);
 	putchar('\n');
 	return r;
 }
@@ -320,18 +372,20 @@ static int put(const struct top *t)
 	size_t n_sources, n_ports, n_rules;
 	autofree struct row *sources = heaviest(t, &t->sources, &texts, &n_sources);
 	autofree struct row *ports = heaviest(t, &t->ports, &port_texts, &n_ports);
-	autofree struct row *rules = busiest_rules(t, &n_rules);
+	autofree struct row *rules =
+		t->other ? busiest_actions(t, &n_rules) : busiest_rules(t, &n_rules);
 	autojson json_t *j = NULL;
 
 	if (!sources || !ports || !rules)
 		return -ENOMEM;
 	if (!t->q->as_json)
 		return put_tables(t, sources, n_sources, ports, n_ports, rules, n_rules);
-	j = json_pack(
-		"{s:s,s:f,s:I,s:I,s:o,s:o,s:o}", "interface", t->ifname, "seconds", t->seconds,
-		"packets", (json_int_t)t->counted.packets, "bytes", (json_int_t)t->counted.bytes,
-		"sources", rows_json("source", sources, n_sources), "ports",
-		rows_json("port", ports, n_ports), "rules", rows_json("rule", rules, n_rules));
+	j = json_pack("{s:s,s:f,s:I,s:I,s:o,s:o,s:o}", "interface", t->ifname, "seconds",
+		      t->seconds, "packets", (json_int_t)t->counted.packets, "bytes",
+		      (json_int_t)t->counted.bytes, "sources",
+		      rows_json("source", sources, n_sources), "ports",
+		      rows_json("port", ports, n_ports), t->other ? "actions" : "rules",
+		      rows_json(t->other ? "action" : "rule", rules, n_rules));
 	if (!j)
 		return -ENOMEM;
 	cmd_put_json(j, t->q->once ? JSON_INDENT(2) : JSON_COMPACT);
@@ -339,6 +393,20 @@ static int put(const struct top *t)
 }
 
 /* --- the command --- */
+
+static int goes_on(struct top *t, struct error *e)
+{
+	int r;
+
+	if (!t->other)
+		return xdp_tap_goes_on(t->tap)
+			       ? 0
+			       : error_set(e, -ENOENT,
+					   "the rules were taken off the interface: nothing comes "
+					   "any more");
+	r = xdp_foreign_tap_follow(t->other, e);
+	return r < 0 ? r : 0;
+}
 
 static int loop(struct cmd *c, struct top *t, struct error *e)
 {
@@ -353,11 +421,8 @@ static int loop(struct cmd *c, struct top *t, struct error *e)
 			return error_set(e, r, "the packets could not be read: %s", strerror(-r));
 		if (r)
 			return 0;
-		if (!xdp_tap_goes_on(t->tap))
-			return error_set(e, -ENOENT,
-					 "the rules were taken off the interface: nothing comes "
-					 "any more");
-		r = end_interval(c, t, e);
+		r = goes_on(t, e);
+		r = r ? r : end_interval(c, t, e);
 		if (r)
 			return r;
 		r = put(t);
@@ -368,13 +433,27 @@ static int loop(struct cmd *c, struct top *t, struct error *e)
 	return 0;
 }
 
+/* x NULL: the instance has no list there, as *e says. */
+static int open_tap(struct cmd *c, struct top *t, struct xdp *x, const struct rule *filter,
+		    struct error *e)
+{
+	const struct xdp_tap_options o = {.filter = filter, .snap = SNAP_BYTES, .ring = RING_BYTES};
+	struct error none = {0};
+	int r;
+
+	if (x)
+		return xdp_tap_open(x, &o, &t->tap, e);
+	r = xdp_foreign_tap_open(&c->inst, t->ifname, &o, &t->other, &none);
+	if (none.text[0]) /* else there is no program at all, as *e says of the list */
+		*e = none;
+	return r;
+}
+
 static int run(struct cmd *c, const char *ifname, const struct request *q,
 	       const struct rule *filter)
 {
-	const struct xdp_tap_options o = {.filter = filter, .snap = SNAP_BYTES, .ring = RING_BYTES};
+	autoxdp struct xdp *x = NULL; /* is there for longer than the tap */
 	struct top t CLEANUP(top_free) = {.q = q, .ifname = ifname};
-	struct xdp_tap *tap CLEANUP(xdp_tap_closep) = NULL;
-	autoxdp struct xdp *x = NULL;
 	struct error e = {0};
 	uint64_t seed;
 	int r;
@@ -387,15 +466,12 @@ static int run(struct cmd *c, const char *ifname, const struct request *q,
 		return cmd_failed(c, &e);
 	}
 	r = xdp_open(&c->inst, ifname, &x, &e);
-	if (!r)
-		r = xdp_tap_open(x, &o, &tap, &e);
+	if (!r || (r == -ENOENT && !place_is_egress(ifname)))
+		r = open_tap(c, &t, x, filter, &e);
 	if (!r) {
-		t.tap = tap;
 		run_signals_catch_all(); /* the tap is taken away at the end */
 		r = loop(c, &t, &e);
 	}
-	xdp_tap_closep(&tap);
-	tap = NULL;
 	fflush(stdout);
 	return r ? cmd_failed(c, &e) : cmd_finish(c, CMD_OK);
 }
@@ -449,7 +525,8 @@ const struct command cmd_xdp_top = {
 				"rules that meets, once a second until Ctrl-C. Keys and values, as "
 				"rules have them, say which packets. While nobody looks, it costs "
 				"nothing; where there are many packets, a part of them is looked "
-				"at.",
+				"at. Where the program is somebody else's, it shows what that one "
+				"does with them.",
 			.own = {{options, ARRAY_SIZE(options), 0},
 				{cmd_xdp_direction_opts, 1, offsetof(struct request, direction)}},
 			.args = {&words_interface},
