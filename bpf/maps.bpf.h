@@ -279,6 +279,22 @@ AX_MAP struct {
 	__type(value, __u32);
 } own_conns SEC(".maps");
 
+/* The agent's listeners that take no connection, for IPv4 and for IPv6 (agent/apps/door.c). */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SOCKMAP);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, __u64);
+} door SEC(".maps");
+
+/* When the agent was told last that somebody has come for the address (CLOCK_MONOTONIC). */
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct ax_addr);
+	__type(value, __u64);
+} knocks SEC(".maps");
+
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

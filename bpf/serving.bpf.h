@@ -26,6 +26,14 @@ static __always_inline struct ax_server *server_of(const struct ax_endpoint *ep,
 	return s && s->app == vip->id && s->since_ns ? s : NULL;
 }
 
+/* Whether the app has any server: then a port where it has none is one that it does not serve. */
+static __always_inline bool serves(__u32 app)
+{
+	__u32 *n = bpf_map_lookup_elem(&app_servers, &app);
+
+	return n && *n;
+}
+
 /* Another node's app. */
 static __always_inline bool is_elsewhere(const struct ax_vip *vip)
 {

@@ -17,6 +17,7 @@ enum ax_event_type {
 	AX_EVENT_AWAITED = 7,  /* who waits is to be looked at: see sockops/held.bpf.c */
 	AX_EVENT_FAILING = 8,  /* map `failing` is to be looked at */
 	AX_EVENT_SERVERS = 9,  /* and map `servers`: see sockops/server.bpf.h */
+	AX_EVENT_KNOCK = 10, /* a program outside ax has come for `local`: see sockops/door.bpf.h */
 };
 
 struct ax_event {

@@ -7,6 +7,7 @@
  */
 #include "switch.bpf.h"
 #include "across.bpf.h"
+#include "door.bpf.h"
 #include "exposed.bpf.h"
 #include "open_conns.bpf.h"
 #include "picked.bpf.h"
@@ -276,6 +277,8 @@ struct offer {
 	struct choice choice;
 	struct ax_endpoint ep; /* the one that was looked at last */
 	bool refused;	       /* one that the caller may not have was among them */
+	bool starts;	       /* one that is started by connections was, and does not listen, */
+	struct ax_addr start;  /* with this address */
 	__u64 v;	       /* the verdict on that one, or on the one that is taken */
 };
 
@@ -301,6 +304,11 @@ __weak __noinline int offer_next(struct bpf_sk_lookup *ctx, const struct caller 
 	if (!may_have(who, &ep, vip->party, &v)) {
 		o->refused = true;
 		o->v = v;
+		return TRY_NEXT;
+	}
+	if (is_awaited_at(vip)) {
+		o->starts = true;
+		o->start = ep.addr;
 		return TRY_NEXT;
 	}
 	if (!server_of(&ep, vip) || !affinity_keep(&o->choice, svc) || assign_listener(ctx, &ep))
@@ -337,6 +345,8 @@ __weak __noinline int assign_backend(struct bpf_sk_lookup *ctx, const struct ax_
 		count_caller(who, o.v);
 		return SK_PASS;
 	}
+	if (o.starts && !who->app && knock(ctx, &o.start) == SK_PASS)
+		return SK_PASS;
 	count_caller(who, o.v);
 	if (o.refused)
 		saw_caller(who, local, o.v, false);
@@ -664,7 +674,9 @@ int ax_sk_lookup(struct bpf_sk_lookup *ctx)
 		return deny();
 	if (s)
 		return assign_server(ctx, &local, s);
-	if (local.proto != IPPROTO_UDP || vip->kind != AX_VIP_APP)
+	if (local.proto == IPPROTO_TCP)
+		return !who.app && knock(ctx, &local.addr) == SK_PASS ? SK_PASS : SK_DROP;
+	if (vip->kind != AX_VIP_APP)
 		return SK_DROP;
 	return is_clients(&local, vip->id) ? SK_PASS : SK_DROP;
 }

@@ -292,14 +292,6 @@ __weak __noinline int choose_backend(struct route_request *rq, const struct ax_a
 	return f.denied ? f.denied : REFUSED_NO_BACKEND;
 }
 
-/* Whether the app has any server: then a port where it has none is one that it does not serve. */
-static __always_inline bool serves(__u32 app)
-{
-	__u32 *n = bpf_map_lookup_elem(&app_servers, &app);
-
-	return n && *n;
-}
-
 /* Nobody listens at rq->peer: how long to wait, who asks for `wait_ms`. */
 static __always_inline void wait_there(struct route_request *rq, const struct ax_app *app,
 				       const struct ax_vip *vip, __u32 wait_ms)

@@ -640,6 +640,15 @@ static __always_inline bool is_believed(const struct __sk_buff *skb, const struc
 	return from == src->ifindex || (!src->ifindex && from == ANSWER_LO_IFINDEX);
 }
 
+/* For one that was just started by a connection, and does not listen yet: its own kernel would
+ * refuse it. As if lost, and TCP tries again. (Programs outside ax: of apps the SYN is held, see
+ * sockops/held.bpf.h.) */
+static __always_inline bool is_too_early(const struct packet *p, const struct ax_vip *dst)
+{
+	return dst->flags & AX_VIP_WAITS && p->proto == IPPROTO_TCP && p->has_l4 && !is_answer(p) &&
+	       !serves(dst->id);
+}
+
 static __always_inline int judge_to_app(struct __sk_buff *skb)
 {
 	struct ax_vip *src, *dst;
@@ -678,6 +687,8 @@ static __always_inline int judge_to_app(struct __sk_buff *skb)
 		skb->tc_index = 0;
 		return TC_ACT_OK;
 	}
+	if (is_too_early(&p, dst))
+		return TC_ACT_SHOT;
 	if (skb->tc_index == FOR_EXPOSED) {
 		skb->tc_index = 0;
 		return TC_ACT_OK;

@@ -8,6 +8,7 @@
 
 #include "apps/on_connect.h"
 #include "apps/apps.h"
+#include "apps/door.h"
 #include "apps/held.h"
 #include "apps/spawn.h"
 #include "base/log.h"
@@ -62,6 +63,12 @@ void on_connect_wanted(struct agent *a, const struct ax_addr *addr)
 	log_msg(d->failures ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO,
 		"the app %s is started by a connection", d->conf->spec.name);
 	declared_start(a, d->conf->key);
+}
+
+void on_connect_knocked(struct agent *a, const struct ax_addr *addr)
+{
+	door_open(a); /* (it is looked at) */
+	on_connect_wanted(a, addr);
 }
 
 bool on_connect_is_failing(struct agent *a, const char *key)
@@ -282,8 +289,11 @@ void on_connect_update(struct agent *a)
 	size_t n;
 	const struct declared *v = declared_all(a, &n);
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].conf->on_connect) /* before anybody is led to it */
+			door_open(a);
 		tell(a, &v[i]);
+	}
 	for (struct app *app = a->apps; app; app = app->next)
 		if (app->config_key)
 			on_connect_started(a, app);

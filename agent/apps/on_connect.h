@@ -14,6 +14,9 @@ struct app;
 /* Somebody waits for who has this address: it is started, now or when it has ended. */
 void on_connect_wanted(struct agent *a, const struct ax_addr *addr);
 
+/* The same of a program outside ax, which has been turned away at the door. */
+void on_connect_knocked(struct agent *a, const struct ax_addr *addr);
+
 /* A start of the config's app of that key came to nothing: who waits for it is refused, and it is
  * not tried again for a while. */
 void on_connect_failed(struct agent *a, const char *key);

@@ -6,9 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -19,6 +17,7 @@
 #include "apps/anchors.h"
 #include "apps/apps.h"
 #include "apps/devices.h"
+#include "apps/door.h"
 #include "apps/flush.h"
 #include "apps/held.h"
 #include "apps/linger.h"
@@ -42,6 +41,7 @@
 #include "daemon/host_names.h"
 #include "daemon/names_zone.h"
 #include "daemon/network.h"
+#include "daemon/notify.h"
 #include "daemon/reconcile.h"
 #include "daemon/requests.h"
 #include "datapath/datapath.h"
@@ -92,29 +92,6 @@ struct daemon {
 	struct loop_item signals, timer;
 	bool quit;
 };
-
-/* --- telling systemd (sd_notify(3)), without its library --- */
-
-/* (A name of the abstract namespace is anybody's when who was told first has gone, as the caller of
- * ax agent --detach has: one who does not read is not waited for.) */
-static void notify(const char *text)
-{
-	const struct timeval most = {.tv_sec = 2};
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	autoclose int fd = -1;
-	size_t len = path ? strlen(path) : 0;
-
-	if (!len || len >= sizeof(sun.sun_path) || (path[0] != '/' && path[0] != '@'))
-		return;
-	memcpy(sun.sun_path, path, len);
-	if (path[0] == '@') /* the abstract namespace */
-		sun.sun_path[0] = 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)))
-		sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&sun,
-		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
-}
 
 /* --- timers --- */
 
@@ -331,8 +308,7 @@ static void on_app_gone(struct agent *a, struct app *app)
 	spawn_app_gone(a, app);
 }
 
-/* Who waits may have one of its backends now. (One that apps form has nothing that other nodes do
- * not know from the apps themselves.) */
+/* Who waits may have a backend now. (Of one that apps form other nodes know from the apps.) */
 static void on_service_changed(struct agent *a, const struct service *s)
 {
 	held_soon(a);
@@ -364,6 +340,7 @@ static int open_parts(struct agent *a, struct error *e)
 
 	a->hooks.app_gone = on_app_gone;
 	a->hooks.awaited = held_awaited;
+	a->hooks.knocked = on_connect_knocked;
 	a->hooks.failing = passive_failing;
 	a->hooks.servers = cluster_apps_changed;
 	a->hooks.listeners = near_listeners_changed;
@@ -507,7 +484,7 @@ static void reload(void *arg)
 	struct error e = {0};
 	int r;
 
-	notify("RELOADING=1");
+	notify_systemd("RELOADING=1");
 	r = reconcile_file(a, a->config_path, &e);
 	if (r) {
 		log_error("%s", e.text);
@@ -515,7 +492,7 @@ static void reload(void *arg)
 		config_file_forget(a->inst);
 		log_info("the config %s is applied", a->config_path);
 	}
-	notify("READY=1");
+	notify_systemd("READY=1");
 }
 
 static void reap(struct agent *a)
@@ -666,6 +643,7 @@ static void agent_free(struct agent *a)
 	policy_free(&a->policy);
 	in_force_free(a);
 	devices_free(a);
+	door_close(a);
 	anchors_free(a);
 	watches_close(a);
 	events_close(a);
@@ -781,7 +759,7 @@ int agent_run(const struct agent_options *o)
 	} else {
 		log_info("ax %s, instance %s: ready at %s", AX_VERSION, d.a.inst->name,
 			 d.a.own.socket_path);
-		notify("READY=1");
+		notify_systemd("READY=1");
 		d.a.splice_stale = true;
 		d.a.names_changed = true; /* also where there are none: an earlier agent's go */
 		status = run(&d);
@@ -789,7 +767,7 @@ int agent_run(const struct agent_options *o)
 	if (!status) {
 		verdict_names_keep(&d.a);
 		host_names_remove(&d.a);
-		notify("STOPPING=1");
+		notify_systemd("STOPPING=1");
 		unlink(d.a.own.socket_path);
 	}
 	agent_free(&d.a);

@@ -142,6 +142,8 @@ static const char *const map_names[MAPS] = {
 	[MAP_LISTENERS] = "listeners",
 	[MAP_LOOPBACK_LISTENERS] = "loopback_listeners",
 	[MAP_OWN_CONNS] = "own_conns",
+	[MAP_DOOR] = "door",
+	[MAP_KNOCKS] = "knocks",
 	[MAP_ASKED] = "asked",
 	[MAP_HELD] = "held",
 	[MAP_ESTABLISHED] = "established",
@@ -383,7 +385,8 @@ static bool may_be_missing(int m)
 	       m == MAP_EXPOSED_PORTS || m == MAP_LOCAL_ADDRS || m == MAP_ACCEPTS ||
 	       m == MAP_LEARNT || m == MAP_SOURCES || m == MAP_SEEN || m == MAP_LEAVERS ||
 	       m == MAP_DNS_GONE || m == MAP_FRAGMENTS || m == MAP_AWAITED || m == MAP_AFFINITY ||
-	       m == MAP_AFFINITY_COUNTS || m == MAP_LISTED || m == MAP_WILD_PORTS;
+	       m == MAP_AFFINITY_COUNTS || m == MAP_LISTED || m == MAP_WILD_PORTS ||
+	       m == MAP_DOOR || m == MAP_KNOCKS;
 }
 
 static int reuse_maps(struct datapath *dp, struct error *e)

@@ -181,6 +181,9 @@ int datapath_failing_each(struct datapath *dp,
 				    const struct ax_failing *counted),
 			  void *arg);
 void datapath_accepts_drop(struct datapath *dp, uint32_t app);
+/* The family's listener that takes no connection (apps/door.c): whoever comes for an app that
+ * connections start goes there, and AX_EVENT_KNOCK tells of it. It is forgotten with the socket. */
+int datapath_door_set(struct datapath *dp, int family, int fd);
 /* Whether an app serves the endpoint, which is one of its own address. */
 bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep);
 int datapath_counters(struct datapath *dp, uint64_t ret[AX_COUNTERS]);

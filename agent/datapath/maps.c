@@ -578,6 +578,14 @@ int datapath_failing_each(struct datapath *dp,
 			each_failing, &e);
 }
 
+int datapath_door_set(struct datapath *dp, int family, int fd)
+{
+	uint32_t key = family != AF_INET;
+	uint64_t value = (uint32_t)fd;
+
+	return bpf_map_update_elem(dp->map[MAP_DOOR], &key, &value, BPF_ANY) ? -errno : 0;
+}
+
 bool datapath_is_served(struct datapath *dp, const struct ax_endpoint *ep)
 {
 	struct ax_server s;

@@ -221,6 +221,8 @@ static int on_event(void *arg, const struct ax_event *ev)
 		a->events->udp_bound = true;
 	if (ev->type == AX_EVENT_AWAITED)
 		a->hooks.awaited(a);
+	if (ev->type == AX_EVENT_KNOCK)
+		a->hooks.knocked(a, &ev->local.addr);
 	if (ev->type == AX_EVENT_FAILING)
 		a->hooks.failing(a);
 	if (ev->type == AX_EVENT_SERVERS) {

@@ -33,6 +33,8 @@ struct hooks {
 	void (*service_changed)(struct agent *a, const struct service *s);
 	/* Somebody listens while connects wait, or may have begun to. */
 	void (*awaited)(struct agent *a);
+	/* A program outside ax has come for who has that address. */
+	void (*knocked)(struct agent *a, const struct ax_addr *addr);
 	/* Connections to backends that the kernel counts for have failed. */
 	void (*failing)(struct agent *a);
 	/* Somebody listens, or does not any more (only while datapath_servers_watch() is on). */
@@ -156,6 +158,8 @@ struct agent {
 	struct declared_list *declared;
 	struct dns_server *dns; /* NULL: the config wants none */
 	struct doomed *doomed;
+	struct door *door; /* apps/door.h; NULL: none was wanted */
+	bool door_failed;
 	struct drain *drains;
 	struct ending *endings; /* that have not begun, the last one first: services/ending.h */
 	struct events *events;
