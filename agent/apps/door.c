@@ -48,7 +48,7 @@ static int loopback(int family, struct sockaddr_storage *ret, socklen_t *len)
 /* By loopback both ends are there when connect() returns. */
 static int fill(struct side *s)
 {
-	struct sockaddr_storage at;
+	struct sockaddr_storage at = {0};
 	socklen_t len = sizeof(at);
 
 	if (getsockname(s->listener, (struct sockaddr *)&at, &len))

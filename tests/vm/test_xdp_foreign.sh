@@ -149,7 +149,7 @@ top()
 	sleep 1.5
 	pings 5
 	udp 9999
-	wait $top
+	wait "$top"
 	cat /tmp/top
 }
 tap "top says what it does" eval 'top; grep -E "^XDP_DROP by others_drop \(id [0-9]+\) +[0-9]" /tmp/top'

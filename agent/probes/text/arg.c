@@ -38,7 +38,7 @@ static const struct {
 	{"kstack", VALUE_KERNEL_STACK, 0},
 	{"stack", VALUE_NONE, 0},
 };
-#define TYPES_SHOWN                                                                         \
+#define TYPES_SHOWN                                                                               \
 	"u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string[N], ustring[N], buf[N], errno, " \
 	"syscall or symbol"
 

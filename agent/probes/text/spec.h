@@ -20,8 +20,8 @@
  *
  * ARG: [NAME=]EXPRESSION[:TYPE]
  *   arg0..arg9, retval, %REG, a tracepoint's or line's name, pid, tid, comm, cgroup, app, nsecs,
- *   cpu, elapsed, numbers, true, false; A@entry (the value that A had at the function's entry); *E, E[N],
- *   E->MEMBER, E.MEMBER, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E); args.NAME: a tracepoint's
+ *   cpu, elapsed, numbers, true, false; A@entry (the value that A had at the function's entry); *E,
+ * E[N], E->MEMBER, E.MEMBER, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E); args.NAME: a tracepoint's
  *   field whose name is one of those words; ustack, kstack, stack (of the side probed)
  *   TYPE: u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string, ustring, string[N], buf[N],
  *   symbol, errno, syscall, bWIDTH@OFFSET/SIZE (bits of a number, as ftrace has them)
