@@ -34,6 +34,15 @@ static __always_inline bool serves(__u32 app)
 	return n && *n;
 }
 
+/* Whether connections to who has that address wait of themselves: they start it, or have started it
+ * and it has no server yet. */
+static __always_inline bool is_to_start(const struct ax_vip *vip)
+{
+	if (!(vip->flags & AX_VIP_WAITS))
+		return false;
+	return vip->flags & AX_VIP_TELL || vip->kind != AX_VIP_APP || !serves(vip->id);
+}
+
 /* Another node's app. */
 static __always_inline bool is_elsewhere(const struct ax_vip *vip)
 {

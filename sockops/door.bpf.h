@@ -8,18 +8,11 @@
 #ifndef AX_DOOR_BPF_H
 #define AX_DOOR_BPF_H
 
+#include "endpoint.bpf.h"
 #include "maps.bpf.h"
-#include "switch.bpf.h"
+#include "serving.bpf.h"
 
 #define KNOCK_NS 200000000ull /* so often the agent is told of one address */
-
-/* Whether who has that address is to be started by connections, or was and does not listen yet. */
-static __always_inline bool is_awaited_at(const struct ax_vip *vip)
-{
-	if (!(vip->flags & AX_VIP_WAITS))
-		return false;
-	return vip->flags & AX_VIP_TELL || vip->kind != AX_VIP_APP || !serves(vip->id);
-}
 
 static __always_inline void tell_knock(const struct ax_addr *of)
 {
@@ -38,7 +31,7 @@ static __always_inline void tell_knock(const struct ax_addr *of)
 	bpf_map_update_elem(&knocks, of, &now, BPF_ANY);
 }
 
-/* The caller may have the app with this address, if it is awaited there. SK_DROP: it is not, or
+/* The caller may have the app with this address, if connections start it. SK_DROP: it is not, or
  * there is no door, so it is refused. A global function: the verifier judges it once. */
 __weak __noinline int knock(struct bpf_sk_lookup *ctx, const struct ax_addr *of)
 {
@@ -52,7 +45,7 @@ __weak __noinline int knock(struct bpf_sk_lookup *ctx, const struct ax_addr *of)
 		return SK_DROP;
 	addr = *of;
 	vip = bpf_map_lookup_elem(&vips, &addr);
-	if (!vip || !is_awaited_at(vip))
+	if (!vip || !is_to_start(vip))
 		return SK_DROP;
 	family = ctx->family != AF_INET;
 	sk = bpf_map_lookup_elem(&door, &family);

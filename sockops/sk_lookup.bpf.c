@@ -306,7 +306,7 @@ __weak __noinline int offer_next(struct bpf_sk_lookup *ctx, const struct caller 
 		o->v = v;
 		return TRY_NEXT;
 	}
-	if (is_awaited_at(vip)) {
+	if (is_to_start(vip)) {
 		o->starts = true;
 		o->start = ep.addr;
 		return TRY_NEXT;

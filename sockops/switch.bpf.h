@@ -297,9 +297,7 @@ static __always_inline void wait_there(struct route_request *rq, const struct ax
 				       const struct ax_vip *vip, __u32 wait_ms)
 {
 	rq->wait_ms = wait_ms > app->wait_ms ? wait_ms : app->wait_ms;
-	if (rq->wait_ms || !(vip->flags & AX_VIP_WAITS))
-		return;
-	if (vip->kind == AX_VIP_APP && !(vip->flags & AX_VIP_TELL) && serves(vip->id))
+	if (rq->wait_ms || !is_to_start(vip))
 		return;
 	rq->wait_ms = AX_VIP_WAIT_MS;
 	rq->implied = true;
