@@ -179,6 +179,20 @@ size_t balance_entries(enum xdp_map map, size_t key_size)
 	return n;
 }
 
+void balance_forget(enum xdp_map map, size_t key_size)
+{
+	uint8_t key[64], next[64];
+	bool more = !bpf_map_get_next_key(balance.maps.map[map], NULL, next);
+
+	assert_true(key_size <= sizeof(key));
+	/* one ahead: a search for the first key looks at all buckets that are empty by now */
+	while (more) {
+		memcpy(key, next, key_size);
+		more = !bpf_map_get_next_key(balance.maps.map[map], key, next);
+		assert_int_equal(bpf_map_delete_elem(balance.maps.map[map], key), 0);
+	}
+}
+
 void assert_fails(const char *text, enum ax_reason reason, uint32_t action)
 {
 	uint64_t before = balance_reason_count(reason);

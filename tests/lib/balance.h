@@ -65,6 +65,9 @@ struct ax_real_count balance_real_count(uint32_t number);
 /* How many there are in a map, whose keys have so many bytes. */
 size_t balance_entries(enum xdp_map map, size_t key_size);
 
+/* Deletes all of them. */
+void balance_forget(enum xdp_map map, size_t key_size);
+
 /* A packet that fails with this action, counted under this reason. */
 void assert_fails(const char *text, enum ax_reason reason, uint32_t action);
 

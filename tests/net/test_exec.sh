@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # timeout: 240
 # ax exec, ax ps and ax rm: what people do with docker every day.

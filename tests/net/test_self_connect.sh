@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # A socket that TCP connects to itself, through a service that counts connections: it is counted
 # once, and no more when it is closed.

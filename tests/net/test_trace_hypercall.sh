@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # beside others
-# quick
 # ax trace hypercall: its command line, and where there is no guest. Guests: tests/vm/test_hypercall.sh.
 . "$(dirname "$0")/lib.sh"
 need jq

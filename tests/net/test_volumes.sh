@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# quick
 # beside others
 # ax run -v, --read-only, --memory, --cpus, --pids: what an app sees of files and may use.
 . "$(dirname "$0")/lib.sh"

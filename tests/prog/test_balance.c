@@ -423,14 +423,6 @@ static void known_flows_are_treated_alike(void **state)
 	}
 }
 
-static void forget_flows(void)
-{
-	struct ax_flow4 key;
-
-	while (!bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &key))
-		assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &key), 0);
-}
-
 static struct result run_flow(unsigned i, unsigned port)
 {
 	char text[128];
@@ -452,7 +444,7 @@ static void known_flows_are_not_asked_for(void **state)
 		for (unsigned i = 0; i < 40; i++)
 			run_flow(i, 443);
 		asked = balance_real_count(0).flows;
-		forget_flows();
+		balance_forget(XDP_MAP_FLOWS4, sizeof(struct ax_flow4));
 		for (unsigned i = 0; i < 40; i++)
 			assert_int_equal(run_flow(i, 443).action, XDP_TX);
 		asked = balance_real_count(0).flows - asked;

@@ -15,6 +15,7 @@
 
 #include "tests/lib/dataplane.h"
 #include "tests/lib/instance.h"
+#include "tests/lib/quick.h"
 
 static const struct ax_endpoint web = {
 	.addr.b = {[10] = 0xff, 0xff, 1, 2, 3, 4}, .port_be = 0x5000, .proto = IPPROTO_TCP};
@@ -403,12 +404,15 @@ int main(void)
 		TEST(test_lists_of_the_next_agent),
 		TEST(test_weights_in_rings),
 		TEST(test_many_backends),
-		TEST(test_no_room),
 		TEST(test_many_services),
 		TEST(test_maglev),
 		TEST(test_maglev_sizes),
 		TEST(test_affinity_sweep),
+		TEST(test_no_room), /* the longest: not in `make check-quick` */
 	};
 
-	return own_namespaces() ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	if (own_namespaces())
+		return 1;
+	return _cmocka_run_group_tests("tests", tests, ARRAY_SIZE(tests) - quick_or(1, 0), NULL,
+				       NULL);
 }

@@ -43,6 +43,7 @@ static void *bpf_map_lookup_elem(const void *map, const void *key);
 #pragma GCC diagnostic pop
 #undef layout
 #include "tests/lib/arena_eval.h"
+#include "tests/lib/quick.h"
 #include "tests/lib/rule_random.h"
 
 /* The arena is the only map that matching reads. */
@@ -136,8 +137,7 @@ static void check_list(const struct rule_list *l, struct rnd *r, unsigned packet
 
 static void random_lists_match_as_they_say(void **state)
 {
-	const char *quick = getenv("AX_TEST_QUICK");
-	const unsigned lists = quick && *quick ? LISTS_QUICK : LISTS;
+	const unsigned lists = quick_or(LISTS_QUICK, LISTS);
 	unsigned modes[4] = {0};
 
 	(void)state;

@@ -14,6 +14,7 @@
 
 #include "tests/lib/arena_eval.h"
 #include "tests/lib/compiled.h"
+#include "tests/lib/quick.h"
 
 #define MANY 60000
 
@@ -153,7 +154,7 @@ static void same_rules(const struct rule_list *l, const struct compiled *a,
 {
 	const struct rule_set_def *s = &l->sets[0];
 
-	for (unsigned i = 0; i < 3000; i++) {
+	for (unsigned i = 0; i < quick_or(500, 3000); i++) {
 		const struct prefix *p = &s->prefixes[rnd_below(r, (uint32_t)s->n)];
 		struct ax_addr end = last_of(p);
 		struct prefix any = any_prefix(r);
@@ -167,7 +168,7 @@ static void same_rules(const struct rule_list *l, const struct compiled *a,
 		}
 		same_rule(a, b, &any.addr, port);
 	}
-	for (uint32_t port = 0; port < 65536; port++)
+	for (uint32_t port = 0; port < 65536; port += quick_or(17, 1))
 		same_rule(a, b, &s->prefixes[0].addr, (uint16_t)port);
 }
 
@@ -270,7 +271,7 @@ static unsigned random_changes(const char *const *rules, enum ax_match match, ui
 	unsigned in_place = 0;
 
 	assert_int_equal(c.l.match, match);
-	for (unsigned i = 1; i <= 900; i++) {
+	for (unsigned i = 1; i <= quick_or(300, 900); i++) {
 		int did = change_both(&c, &l, &r);
 
 		assert_true(did >= 0);
@@ -311,9 +312,9 @@ static void packets_get_the_rules_of_the_changed_list(void **state)
 	};
 
 	(void)state;
-	assert_true(random_changes(single, AX_MATCH_SINGLE, 1) > 800);
-	assert_true(random_changes(product, AX_MATCH_PRODUCT, 2) > 800);
-	assert_true(random_changes(sides, AX_MATCH_PRODUCT, 4) > 800);
+	assert_true(random_changes(single, AX_MATCH_SINGLE, 1) > quick_or(260, 800));
+	assert_true(random_changes(product, AX_MATCH_PRODUCT, 2) > quick_or(260, 800));
+	assert_true(random_changes(sides, AX_MATCH_PRODUCT, 4) > quick_or(260, 800));
 }
 
 /* So many rules that their classes have rows. */
@@ -333,7 +334,7 @@ static void rules_by_the_thousand(void **state)
 		rules[n++] = line;
 	}
 	rules[n] = NULL;
-	assert_true(random_changes(rules, AX_MATCH_BITMAP, 3) > 800);
+	assert_true(random_changes(rules, AX_MATCH_BITMAP, 3) > quick_or(260, 800));
 	for (size_t i = 1; i < n; i++)
 		free((void *)(uintptr_t)rules[i]);
 }
@@ -382,7 +383,7 @@ static void same_hosts(const struct compiled *a, const struct compiled *b)
 {
 	struct match_packet p = packet("1.1.1.1", "1.1.1.1", 6, 80);
 
-	for (uint32_t i = 0; i < HOSTS_UP << 16; i++) {
+	for (uint32_t i = 0; i < HOSTS_UP << 16; i += quick_or(13, 1)) {
 		p.src = addr_from_v4(htonl(i));
 		if (compiled_judge(a, &p) != compiled_judge(b, &p))
 			fail_msg("%#x: rule %zu instead of %zu", i, compiled_judge(a, &p),
