@@ -661,7 +661,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r || r == -ENOENT) { /* what the kernel refuses shall leave no mount behind */
 		*fresh = r || access(dp->pin_dir, F_OK) != 0;
-		r = load(dp, inst, *fresh, e);
+		r = *fresh ? datapath_check_hidden(cgroup_path, r ? "any" : dp->pin_dir, e) : 0;
+		r = r ? r : load(dp, inst, *fresh, e);
 		r = r ? r : attach_iters(dp, e);
 	}
 	if (!r) {
