@@ -109,6 +109,21 @@ static __always_inline bool await_in(void *map, const struct ax_awaited_key *key
 	return true;
 }
 
+/* Whether it is known there, which is of now then, however long ago that was. */
+static __always_inline bool await_knows(void *map, const struct ax_awaited_key *key,
+					const struct ax_endpoint *from, __be16 port_be)
+{
+	struct ax_awaited *all = bpf_map_lookup_elem(map, key);
+	struct ax_await *a = all ? await_find(all, from, port_be) : NULL;
+	__u32 now = flow_now();
+
+	if (!a)
+		return false;
+	if (a->seen != now)
+		a->seen = now;
+	return true;
+}
+
 /* The app has asked that one from its port. Whether that was not known, or not of late. A global
  * function, as is is_awaited(): the verifier judges it once, and not with all that its callers did
  * before. */

@@ -24,20 +24,11 @@ __weak __noinline int leave_to(__u32 app, const struct ax_endpoint *to, __u32 po
 __weak __noinline int is_leaver(__u32 app, const struct ax_endpoint *to, __u32 port_be)
 {
 	struct ax_awaited_key key;
-	struct ax_awaited *all;
-	struct ax_await *a;
-	__u32 now = flow_now();
 
 	if (!to || !to->proto)
 		return false;
 	await_key(app, to, (__be16)port_be, AX_LEAVERS_SETS, &key);
-	all = bpf_map_lookup_elem(&leavers, &key);
-	a = all ? await_find(all, to, (__be16)port_be) : NULL;
-	if (!a)
-		return false;
-	if (a->seen != now)
-		a->seen = now;
-	return true;
+	return await_knows(&leavers, &key, to, (__be16)port_be);
 }
 
 #endif

@@ -370,9 +370,9 @@ AX_MAP struct {
 /* TCP of programs on other machines to private apps, by way of this host. */
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct ax_flow_key);
-	__type(value, __u32);
+	__uint(max_entries, AX_VISITORS_MAX);
+	__type(key, struct ax_awaited_key);
+	__type(value, struct ax_awaited);
 } visitors SEC(".maps");
 
 AX_MAP struct {

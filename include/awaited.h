@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whose datagrams apps await: whom they have asked, where rules would refuse the answers as
- * questions; and to whom they have connected, where rules may forget that they let them. */
+ * questions; to whom they have connected, where rules may forget that they let them; and who has
+ * connected to them. */
 #ifndef AX_AWAITED_H
 #define AX_AWAITED_H
 
@@ -19,6 +20,10 @@
  * without an end: it goes on when the rule has forgotten the address of a name. */
 #define AX_LEAVERS_SETS 512 /* a power of 2 */
 #define AX_LEAVERS_MAX	8192
+/* Map `visitors`: the same of TCP that came to a private app from another machine, whose client
+ * (.from) has shown that it got the app's answer: what the app sends goes on to it. */
+#define AX_VISITORS_SETS 2048 /* a power of 2 */
+#define AX_VISITORS_MAX	 16384
 struct ax_awaited_key {
 	__u32 app;
 	__u32 set;

@@ -397,12 +397,12 @@ struct ax_picked {
 _Static_assert(sizeof(struct ax_picked) == 28, "struct ax_picked is a map value");
 
 /*
- * Map `visitors` (LRU), of the same key: (client, app) of TCP that came to a private app from
- * another machine, whose client has shown that it got the app's answer. Map `newcomers` (LRU):
- * those that have not, or whose beginning is not known: anybody may send such segments in others'
- * names, and they push out each other alone. (Those that are who they say push out each other,
- * too.) What acknowledges the app's answer (host byte order), 0: it has not answered. What is
- * pushed out comes back, as a newcomer, with the client's next segment.
+ * Map `newcomers` (LRU), of the same key: (client, app) of TCP that came to a private app from
+ * another machine, whose client has not shown that it got the app's answer, or whose beginning is
+ * not known: anybody may send such segments in others' names, and they push out each other alone.
+ * Those who have are in map `visitors` (awaited.h), where each app has its own. What acknowledges
+ * the app's answer (host byte order), 0: it has not answered. A visitor that was pushed out comes
+ * back, as a newcomer, with the client's next segment.
  */
 
 /*

@@ -58,8 +58,15 @@ enum served {
 	SERVED_NOT,
 	SERVED,
 	SERVED_TWIN, /* by the other family alone */
+	SERVED_AWAY, /* by another node, which knows whether it is */
 	SERVED_END,  /* no more backends */
 };
+
+/* Whether whoever is refused there has to wait: it is who has just gone, or has no place. */
+static __always_inline bool refusal_waits(int served)
+{
+	return served == SERVED;
+}
 
 /* The next backend that the strategy names. A global function: the verifier judges it once, and not
  * for each try. */
@@ -86,25 +93,26 @@ __weak __noinline int next_serves(struct choice *choice, struct ax_service *svc,
 /* Whether somebody serves `at`: who has the address, or, where it is a service's or several share
  * it, one of them who would get the client's SYN. (What goes to the device of a private app stays
  * with it, unless private ones share its address.) Also if nobody does, and will by this family:
- * the SYN is refused then. A global function, as is next_serves(). */
+ * the SYN is refused then. An enum served; a global function, as is next_serves(). */
 __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_addr *client)
 {
 	struct choice choice = {};
 	struct ax_endpoint ep; /* keys are on the stack to Linux 6.1 */
 	struct ax_service *svc;
 	struct ax_vip *vip;
-	bool twin;
-	int r;
+	int r, twin;
 
 	if (!at || !client)
-		return false;
+		return SERVED_NOT;
 	ep = *at;
 	vip = bpf_map_lookup_elem(&vips, &ep.addr);
 	if (!vip)
-		return false;
-	if (is_serving(&ep, vip))
-		return true;
-	twin = serves_twin(&ep, vip);
+		return SERVED_NOT;
+	if (is_elsewhere(vip))
+		return SERVED_AWAY;
+	if (server_of(&ep, vip))
+		return SERVED;
+	twin = serves_twin(&ep, vip) ? SERVED_TWIN : SERVED_NOT;
 	if (!(vip->flags & AX_VIP_SERVICES) || (vip->ifindex && !(vip->flags & AX_VIP_BY_DEVICE)))
 		return twin;
 	choice.asked = ep;
@@ -116,10 +124,11 @@ __weak __noinline int is_served(const struct ax_endpoint *at, const struct ax_ad
 	for (__u32 i = 0; i < CHOOSE_TRIES; i++) {
 		r = next_serves(&choice, svc, vip, client);
 		if (r == SERVED)
-			return true;
+			return SERVED;
 		if (r == SERVED_END)
 			break;
-		twin |= r == SERVED_TWIN;
+		if (r == SERVED_TWIN)
+			twin = r;
 	}
 	return twin;
 }

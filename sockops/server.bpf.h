@@ -323,6 +323,26 @@ __weak __noinline int loopback_no_more(struct ax_endpoint *served, __u32 app, __
 	return 0;
 }
 
+static __always_inline void entry_anew(const struct ax_endpoint *served)
+{
+	struct ax_endpoint ep = *served; /* keys are on the stack to Linux 6.1 */
+	struct ax_server *s = ep.port_be ? bpf_map_lookup_elem(&servers, &ep) : NULL;
+
+	if (s && s->since_ns)
+		s->since_ns = bpf_ktime_get_boot_ns();
+}
+
+/* Of a listener that ends, before the first of its entries does: nobody is to take it for one that
+ * has the other family alone (serves_twin()). A global function, as is client_at(). */
+__weak __noinline int serve_till_now(struct ax_asked *a)
+{
+	if (!a || !a->served[0].port_be || !a->served[1].port_be)
+		return 0;
+	entry_anew(&a->served[0]);
+	entry_anew(&a->served[1]);
+	return 0;
+}
+
 /* Takes back all that the socket stands for. A global function, as is client_at(): the verifier
  * judges it once, and not with all that its callers did before. */
 __weak __noinline int serve_end(struct ax_asked *a)

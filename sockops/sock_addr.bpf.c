@@ -49,7 +49,8 @@ static __always_inline void hold(struct bpf_sock_addr *ctx, struct ax_asked *a,
 	struct ax_held *h;
 
 	a->hold_until_ns = bpf_ktime_get_ns() + (__u64)rq->wait_ms * 1000000;
-	count(AX_COUNT_HELD);
+	if (!rq->served)
+		count(AX_COUNT_HELD);
 	h = sk ? bpf_sk_storage_get(&held, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
 	if (!h)
 		return;

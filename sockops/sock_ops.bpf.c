@@ -286,6 +286,7 @@ static __noinline int listen_end(struct bpf_sock_ops *ctx)
 		return 0;
 	if (a->served[0].port_be && !addr_is_loopback(&a->served[0].addr))
 		event_send(ctx, AX_EVENT_UNLISTEN, a->app);
+	serve_till_now(a);
 	serve_end(a);
 	return 0;
 }

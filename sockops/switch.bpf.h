@@ -129,7 +129,7 @@ struct route_request {
 	__u64 verdict;		 /* out: the last one of the rules */
 	struct ax_endpoint peer; /* in: whom the app asks for; out: whom it gets */
 	__u32 seed;		 /* chooses the backend; equal seeds choose alike */
-	__u32 wait_ms;		 /* out: nobody listens there yet, wait so long */
+	__u32 wait_ms;		 /* out: wait so long for somebody who listens there */
 	__be16 local_port_be;	 /* the socket's, 0: none yet */
 	bool sticky;		 /* use seed whatever the strategy (datagrams of one socket) */
 	bool counts;		 /* out: the connection counts as open to its backend */
@@ -140,6 +140,7 @@ struct route_request {
 	bool from_app;		 /* in: its packets come from the app's own address */
 	bool at_service;	 /* out: it waits at the service's own address, for whoever comes */
 	bool other_source;	 /* in: its datagram comes from an address that is not the app's */
+	bool served;		 /* out: somebody listens, wait_ms is for when he ends meanwhile */
 };
 _Static_assert(sizeof(struct route_request) == 48, "a hole would be stack that nobody has written");
 
@@ -395,9 +396,13 @@ static __always_inline int route_direct(struct route_request *rq, const struct a
 
 	if (r < 0)
 		return refused(r);
-	if (to->proto == IPPROTO_TCP && (app->wait_ms || (vip->flags & AX_VIP_WAITS)) &&
-	    !server_of(to, vip))
+	if (to->proto != IPPROTO_TCP || !(app->wait_ms || (vip->flags & AX_VIP_WAITS)))
+		return ROUTE_DIRECT;
+	rq->served = server_of(to, vip);
+	if (!rq->served)
 		wait_there(rq, app, vip, 0);
+	else
+		rq->wait_ms = app->wait_ms;
 	return ROUTE_DIRECT;
 }
 
@@ -475,6 +480,23 @@ static __noinline bool waits_at_service(struct route_request *rq, const struct a
 	return true;
 }
 
+/* Somebody listens, who may end before the connection gets there. (A fixed address of the outside
+ * is not waited for, nor is another node.) */
+static __always_inline void wait_if_it_ends(struct route_request *rq, const struct ax_app *app,
+					    const struct ax_service *svc)
+{
+	struct ax_addr to = rq->peer.addr; /* keys are on the stack to Linux 6.1 */
+	const struct ax_vip *vip;
+
+	if (!svc->wait_ms && !app->wait_ms)
+		return;
+	vip = bpf_map_lookup_elem(&vips, &to);
+	if (!vip || vip->kind != AX_VIP_APP)
+		return;
+	rq->served = true;
+	rq->wait_ms = svc->wait_ms > app->wait_ms ? svc->wait_ms : app->wait_ms;
+}
+
 /* `asked` is a copy of rq->peer, on the stack. */
 static __always_inline int route_to_service(struct route_request *rq, const struct ax_app *app,
 					    const struct ax_endpoint *asked, struct ax_service *svc,
@@ -498,6 +520,8 @@ static __always_inline int route_to_service(struct route_request *rq, const stru
 		if (asked->proto == IPPROTO_TCP && vip)
 			wait_there(rq, app, vip, svc->wait_ms);
 		r = 0;
+	} else if (!r && asked->proto == IPPROTO_TCP) {
+		wait_if_it_ends(rq, app, svc);
 	}
 	if (r < 0)
 		return refused(r);
@@ -744,6 +768,7 @@ __weak __noinline int route_peer(struct route_request *rq, const struct ax_app *
 	rq->own = false;
 	rq->across = false;
 	rq->at_service = false;
+	rq->served = false;
 	rq->verdict = 0;
 	led = lead_exposed(rq, app);
 	r = find_route(rq, app);

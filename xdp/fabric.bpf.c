@@ -26,6 +26,7 @@
 #include "serving.bpf.h"
 #include "to_device.bpf.h"
 #include "verdict.bpf.h"
+#include "visitors.bpf.h"
 #include "wild.bpf.h"
 #include "rewrite.bpf.h"
 
@@ -160,29 +161,29 @@ static __always_inline __u32 tcp_number(struct __sk_buff *skb, const struct pack
 
 /* A segment that came to an app through this host from elsewhere: its answers may leave. */
 static __always_inline void remember_visitor(struct __sk_buff *skb, const struct packet *p,
-					     const struct ax_flow_key *flow)
+					     const struct ax_flow_key *flow, __u32 app)
 {
-	__u32 one = 1, none = 0, *answered;
+	__u32 none = 0, *answered;
 
-	if (!skb->ingress_ifindex || bpf_map_lookup_elem(&visitors, flow))
+	if (!skb->ingress_ifindex || is_visitor(app, &flow->client, flow->peer.port_be))
 		return;
 	answered = bpf_map_lookup_elem(&newcomers, flow);
 	if (!answered) {
 		bpf_map_update_elem(&newcomers, flow, &none, BPF_NOEXIST);
 	} else if (*answered && is_answer(p) &&
 		   tcp_number(skb, p, offsetof(struct tcphdr, ack_seq)) == *answered) {
-		bpf_map_update_elem(&visitors, flow, &one, BPF_NOEXIST);
+		visit_of(app, &flow->client, flow->peer.port_be);
 		bpf_map_delete_elem(&newcomers, flow);
 	}
 }
 
 /* Whether a segment of an app goes to one of those. */
 static __always_inline bool goes_to_visitor(struct __sk_buff *skb, const struct packet *p,
-					    const struct ax_flow_key *flow)
+					    const struct ax_flow_key *flow, __u32 app)
 {
 	__u32 *answered;
 
-	if (bpf_map_lookup_elem(&visitors, flow))
+	if (is_visitor(app, &flow->client, flow->peer.port_be))
 		return true;
 	answered = bpf_map_lookup_elem(&newcomers, flow);
 	if (answered && p->tcp_flags & TCP_FLAG_SYN_BIT)
@@ -264,7 +265,7 @@ static __always_inline bool may_be_direct(const struct packet *p, const struct a
 /* What comes to an app itself, from outside ax. False: it cannot. (Not static: the verifier looks
  * at it once.) */
 __weak __noinline int to_itself(struct __sk_buff *skb, const struct packet *p,
-				const struct ax_ctl *c, bool let_in)
+				const struct ax_ctl *c, bool let_in, __u32 app)
 {
 	struct ax_flow_key flow;
 
@@ -280,7 +281,7 @@ __weak __noinline int to_itself(struct __sk_buff *skb, const struct packet *p,
 	if (p->proto != IPPROTO_TCP)
 		return true;
 	if (let_in)
-		remember_visitor(skb, p, &flow);
+		remember_visitor(skb, p, &flow, app);
 	return !may_be_direct(p, c) || turn_direct(skb, p, &flow, c);
 }
 
@@ -293,7 +294,7 @@ static __noinline bool was_asked_for(struct __sk_buff *skb, const struct packet 
 	if (p->proto != IPPROTO_TCP || !p->has_l4 || !is_answer(p))
 		return false;
 	flow_of(&p->dst, p->dport_be, &p->src, p->sport_be, p->proto, &flow);
-	return goes_to_visitor(skb, p, &flow) || is_leaver(app, &flow.client, p->sport_be) ||
+	return goes_to_visitor(skb, p, &flow, app) || is_leaver(app, &flow.client, p->sport_be) ||
 	       host_is_connected(skb, &flow.client, &flow.peer);
 }
 
@@ -606,7 +607,7 @@ static __always_inline int judge_to_app(struct __sk_buff *skb)
 	}
 	if (skb->tc_index == FOR_SERVICE)
 		skb->tc_index = 0;
-	else if (!to_itself(skb, &p, c, let_in))
+	else if (!to_itself(skb, &p, c, let_in, dst->id))
 		return drop(AX_COUNT_ERROR);
 	if (let_in || is_answer(&p))
 		return TC_ACT_OK;

@@ -7,6 +7,15 @@
 #include "flows.bpf.h"
 #include "host_socket.bpf.h"
 #include "maps.bpf.h"
+#include "visitors.bpf.h"
+
+/* Whether the client has a connection to the app itself. */
+static __always_inline bool visits(const struct ax_flow_key *back)
+{
+	struct ax_vip *vip = bpf_map_lookup_elem(&vips, &back->peer.addr);
+
+	return vip && is_visitor(vip->id, &back->client, back->peer.port_be);
+}
 
 /* Whether the client has something else from that port with that app: a flow, or a connection or
  * datagrams to the app itself. */
@@ -17,7 +26,7 @@ static __always_inline bool client_port_is_taken(struct __sk_buff *skb,
 		return true;
 	if (back->client.proto == IPPROTO_UDP)
 		return bpf_map_lookup_elem(&datagrams, back) != NULL;
-	return bpf_map_lookup_elem(&visitors, back) || bpf_map_lookup_elem(&newcomers, back) ||
+	return visits(back) || bpf_map_lookup_elem(&newcomers, back) ||
 	       host_is_connected(skb, &back->client, &back->peer);
 }
 

@@ -209,15 +209,25 @@ static unsigned under_way(const struct agent *a)
 	return n;
 }
 
+/* A process is made by one that stands still meanwhile, for milliseconds where there is much to do:
+ * after so long others have their turn, and the next look comes at once. */
+#define TURN_NS 1000000
+
 void spawn_due(struct agent *a, uint64_t now_ns)
 {
+	const uint64_t began_ns = time_mono_ns();
 	unsigned n = under_way(a);
 
 	for (struct spawn *s = a->spawns; s && n < AT_ONCE_MAX; s = s->next) {
 		bool due = s->at_ns && s->at_ns <= now_ns;
-		int r = due ? spawn_start(a, s) : 0;
+		int r;
 
-		n += due && !r;
+		if (!due)
+			continue;
+		if (time_mono_ns() - began_ns > TURN_NS)
+			return; /* (which spawn_deadline() says) */
+		r = spawn_start(a, s);
+		n += !r;
 		if (!r)
 			continue;
 		log_error("cannot start the app %s: %s; trying again in a second", s->spec.name,

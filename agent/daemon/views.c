@@ -706,8 +706,10 @@ static json_t *features_view(const struct agent *a)
 	for (size_t i = 0; i < n; i++) {
 		json_t *j = json_pack("{ss sb}", "name", f[i].name, "on", f[i].on);
 
-		if (!f[i].on)
+		if (!f[i].on) {
 			put_text(j, "why", f[i].why);
+			put_text(j, "cost", f[i].cost);
+		}
 		json_array_append_new(list, j);
 	}
 	return list;

@@ -24,7 +24,8 @@
 
 #define STAGING_MAX 300 /* the pin directory and ".new" */
 
-/* What each program is for; the order is the one of reports. */
+/* What each program is for; the order is the one of reports. Whatever judges is required: apps
+ * would go unjudged, and none of them could tell. */
 static const struct program_info {
 	const char *name;
 	/* AT_NEED: to the cgroup as well, while somebody needs it */
@@ -38,27 +39,28 @@ static const struct program_info {
 	{"ax_bind4", AT_CGROUP, true, "host-mode apps collide on ports", "Linux 5.12"},
 	{"ax_bind6", AT_CGROUP, true, "host-mode apps collide on IPv6 ports", "Linux 5.12, BTF"},
 	{"ax_sock_ops", AT_CGROUP, true, "nobody knows who listens", "Linux 5.15"},
-	{"ax_sendmsg4", AT_CGROUP, false, "unconnected UDP is not switched", "Linux 5.18"},
-	{"ax_sendmsg6", AT_CGROUP, false, "unconnected UDP over IPv6 is not switched",
-	 "Linux 5.18"},
+	{"ax_sendmsg4", AT_CGROUP, true, "unconnected UDP is not switched", "Linux 5.18"},
+	{"ax_sendmsg6", AT_CGROUP, true, "unconnected UDP over IPv6 is not switched", "Linux 5.18"},
 	{"ax_recvmsg4", AT_CGROUP, false, "UDP answers show the backend's address", "Linux 5.2"},
 	{"ax_recvmsg6", AT_CGROUP, false, "UDP answers show the backend's address", "Linux 5.2"},
 	{"ax_getpeername4", AT_CGROUP, false, "getpeername() shows the backend", "Linux 5.8"},
 	{"ax_getpeername6", AT_CGROUP, false, "getpeername() shows the backend", "Linux 5.8"},
 	{"ax_getsockname4", AT_CGROUP, false, "getsockname() shows the own address", "Linux 5.8"},
 	{"ax_getsockname6", AT_CGROUP, false, "getsockname() shows the own address", "Linux 5.8"},
-	{"ax_sock_create", AT_CGROUP, false,
+	{"ax_sock_create", AT_CGROUP, true,
 	 "apps in host mode reach each other by UDP-Lite, DCCP and SCTP whatever the policy is",
 	 "Linux 5.18"},
 	{"ax_post_bind4", AT_CGROUP, false, "UDP servers are not listed", "Linux 5.2"},
 	{"ax_post_bind6", AT_CGROUP, false, "UDP servers are not listed", "Linux 5.2"},
 	{"ax_sock_release", AT_CGROUP, false, "UDP servers that ended stay listed", "Linux 5.9"},
-	{"ax_sk_lookup", AT_NETNS, false,
+	{"ax_sk_lookup", AT_NETNS, true,
 	 "services are closed to programs outside ax; the "
 	 "receiving side checks no policy in host mode",
 	 "Linux 5.17"},
 	{"ax_hold_syn", AT_NEED, false, "connects do not wait for servers", "Linux 5.2"},
-	{"ax_straight", AT_NEED, false,
+	{"ax_hold_refusal", AT_NEED, false,
+	 "connects that wait are refused at the moment at which a server ends", "Linux 5.2"},
+	{"ax_straight", AT_NEED, true,
 	 "apps in host mode get round --egress and rules about the outside by source routes",
 	 "Linux 5.2"},
 	{"ax_held_syns", AT_ITER, false,
@@ -69,15 +71,15 @@ static const struct program_info {
 	 "Linux 5.10, BTF"},
 	{"ax_accepted", AT_ITER, false,
 	 "clients outside ax stay with backends in host mode that are removed", "Linux 5.10, BTF"},
-	{"ax_unjudged_udp", AT_ITER, false,
+	{"ax_unjudged_udp", AT_ITER, true,
 	 "UDP sockets of apps reach what is exposed at the port that they had connected to, "
 	 "whatever "
 	 "the policy is",
 	 "Linux 5.10, BTF"},
-	{"ax_unjudged_tcp", AT_ITER, false,
+	{"ax_unjudged_tcp", AT_ITER, true,
 	 "connections that apps had begun reach what is exposed there, whatever the policy is",
 	 "Linux 5.10, BTF"},
-	{"ax_forbidden_udp", AT_ITER, false,
+	{"ax_forbidden_udp", AT_ITER, true,
 	 "UDP sockets of apps stay connected to whom a new rule forbids them", "Linux 5.10, BTF"},
 	{"ax_dual_udp", AT_ITER, false,
 	 "dual-stack UDP servers in host mode are not reached by IPv6", "Linux 5.10, BTF"},
@@ -89,10 +91,10 @@ static const struct program_info {
 	 "ports of private apps, and of services, are not exposed", "Linux 5.17"},
 	{"ax_to_outside", AT_FABRIC, false, "UDP ports of apps in host mode are not exposed",
 	 "Linux 5.17"},
-	{"ax_dns_udp", AT_SOCKET, false,
+	{"ax_dns_udp", AT_SOCKET, true,
 	 "the DNS answers neighbours of this host, and one app's flood loses others' queries",
 	 "Linux 5.3"},
-	{"ax_dns_tcp", AT_SOCKET, false, "the DNS answers neighbours of this host by TCP",
+	{"ax_dns_tcp", AT_SOCKET, true, "the DNS answers neighbours of this host by TCP",
 	 "Linux 5.3"},
 	{"ax_explain", AT_SOCKET, false, "'ax policy explain' does not know what holds",
 	 "Linux 5.17"},
@@ -447,6 +449,14 @@ static int try_load(struct datapath *dp, const struct instance *inst, const bool
 	return 0;
 }
 
+static int without(const struct feature_report *f, struct error *e)
+{
+	return error_set(e, -EOPNOTSUPP,
+			 "this kernel refuses the program ax_%s, which ax needs: else %s (%.200s; "
+			 "it takes %s): see 'ax doctor'",
+			 f->name, f->cost, f->why, f->needs);
+}
+
 /* Everything at once first; only a kernel that refuses that has each program tried by itself. */
 static int load(struct datapath *dp, const struct instance *inst, bool fresh, struct error *e)
 {
@@ -464,10 +474,7 @@ static int load(struct datapath *dp, const struct instance *inst, bool fresh, st
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		wanted[i] = probe_program(i, &dp->features[i]) == 0;
 		if (!wanted[i] && programs[i].required)
-			return error_set(e, -EOPNOTSUPP,
-					 "this kernel refuses the program %s, which ax needs "
-					 "(%.200s; it takes %s): see 'ax doctor'",
-					 programs[i].name, dp->features[i].why, programs[i].needs);
+			return without(&dp->features[i], e);
 	}
 	dataplane__destroy(dp->skel);
 	dp->skel = NULL;
@@ -562,6 +569,23 @@ static struct bpf_link *attach_iter(struct datapath *dp, const char *name, int m
 	return link;
 }
 
+static int attach_iters(struct datapath *dp, struct error *e)
+{
+	dp->conns = attach_iter(dp, "ax_conns", -1);
+	dp->dual_udp = attach_iter(dp, "ax_dual_udp", -1);
+	dp->udp_conns = attach_iter(dp, "ax_udp_conns", -1);
+	dp->accepted = attach_iter(dp, "ax_accepted", -1);
+	dp->unjudged_udp = attach_iter(dp, "ax_unjudged_udp", -1);
+	dp->unjudged_tcp = attach_iter(dp, "ax_unjudged_tcp", -1);
+	dp->forbidden_udp = attach_iter(dp, "ax_forbidden_udp", -1);
+	dp->held = attach_iter(dp, "ax_held_syns", dp->map[MAP_HELD]);
+	for (size_t i = 0; i < dp->n_features; i++) {
+		if (dp->features[i].required && !dp->features[i].on)
+			return without(&dp->features[i], e);
+	}
+	return 0;
+}
+
 /* Those that are pinned already stay. */
 static int pin_maps(struct datapath *dp, const char *dir)
 {
@@ -637,7 +661,9 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	r = pin_dir_of(inst, false, dp->pin_dir, sizeof(dp->pin_dir), e);
 	if (!r || r == -ENOENT) { /* what the kernel refuses shall leave no mount behind */
 		*fresh = r || access(dp->pin_dir, F_OK) != 0;
-		r = load(dp, inst, *fresh, e);
+		r = *fresh ? datapath_check_hidden(cgroup_path, r ? "any" : dp->pin_dir, e) : 0;
+		r = r ? r : load(dp, inst, *fresh, e);
+		r = r ? r : attach_iters(dp, e);
 	}
 	if (!r) {
 		r = datapath_tell_host(dp);
@@ -659,14 +685,6 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 		datapath_close(dp);
 		return r;
 	}
-	dp->conns = attach_iter(dp, "ax_conns", -1);
-	dp->dual_udp = attach_iter(dp, "ax_dual_udp", -1);
-	dp->udp_conns = attach_iter(dp, "ax_udp_conns", -1);
-	dp->accepted = attach_iter(dp, "ax_accepted", -1);
-	dp->unjudged_udp = attach_iter(dp, "ax_unjudged_udp", -1);
-	dp->unjudged_tcp = attach_iter(dp, "ax_unjudged_tcp", -1);
-	dp->forbidden_udp = attach_iter(dp, "ax_forbidden_udp", -1);
-	dp->held = attach_iter(dp, "ax_held_syns", dp->map[MAP_HELD]);
 	dp->udp_told = &dp->skel->bss->udp_told;
 	dp->held_any = &dp->skel->bss->held_any;
 	dp->held_told = &dp->skel->bss->held_told;
@@ -742,7 +760,12 @@ static int at_need(struct datapath *dp, const char *name, bool on)
 
 int datapath_hold(struct datapath *dp, bool on)
 {
-	return at_need(dp, "ax_hold_syn", on);
+	int r = at_need(dp, "ax_hold_syn", on);
+
+	if (r)
+		return r;
+	r = at_need(dp, "ax_hold_refusal", on);
+	return r == -EOPNOTSUPP ? 0 : r; /* they wait without it, too */
 }
 
 int datapath_straight(struct datapath *dp, bool on)

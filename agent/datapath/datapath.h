@@ -24,8 +24,9 @@ struct nl;
  * Loads the programs and attaches them to the instance's cgroup and to the caller's network
  * namespace; with maps and links that an earlier agent pinned, those are taken over and the
  * programs replaced under them (bpf_link_update), so that no connection notices. A program that
- * this kernel refuses is left out, see datapath_features(); only without the required ones it
- * fails. *fresh says that nothing was there to take over.
+ * this kernel refuses is left out, see datapath_features(); without the required ones, among them
+ * all that judge, it fails, and what an earlier agent attached stays. *fresh says that nothing was
+ * there to take over.
  */
 int datapath_open(const struct instance *inst, const char *cgroup_path, struct datapath **ret,
 		  bool *fresh, struct error *e);

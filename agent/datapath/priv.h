@@ -160,4 +160,8 @@ struct bpf_object;
  * why. */
 int datapath_try(struct bpf_object *obj, const char *program, struct feature_report *f);
 
+/* hidden.c: -EEXIST, with a sentence, if the cgroup has the programs of a dataplane whose pins are
+ * not there. */
+int datapath_check_hidden(const char *cgroup_path, const char *pin_dir, struct error *e);
+
 #endif

@@ -102,7 +102,7 @@ int app_tell(struct agent *a, struct app *app)
 	if (app->service && !addr_eq(&app->service->vip6, &app->vip6))
 		v.shared6 = app->service->vip6;
 	r = app_is_confined(app) ? datapath_straight(a->dp, true) : 0;
-	return r && r != -EOPNOTSUPP ? r : datapath_app_set(a->dp, app->cgroup_id, &v);
+	return r ? r : datapath_app_set(a->dp, app->cgroup_id, &v);
 }
 
 void app_record_addr(const json_t *j, const char *key, struct ax_addr *ret)

@@ -51,6 +51,20 @@ like "and probes" "$(ax trace view none 2>&1)" "/sys/fs/bpf/$INST-trace"
 all_end "on /sys/fs/bpf"
 
 umount /run/second
+
+# over the very one that has it, as what mounts one without looking does
+all_start "below another"
+agent_stop
+mount -t bpf bpf /sys/fs/bpf
+out=$("$AX" --instance "$INST" agent --config "$T/$INST.yaml" 2>&1)
+is "an agent does not put a second dataplane beside the one whose pins are hidden" $? 1
+like "and says what is to be done" "$out" "programs of an earlier agent, and their pins are not in /sys/fs/bpf/$INST: .*umount"
+is "nothing is put there" "$(pins /sys/fs/bpf)" ""
+umount /sys/fs/bpf
+agent_again
+shows "the other one is gone"
+all_end "below another"
+
 while umount /sys/fs/bpf 2>/dev/null; do # the machine may have one below the test's
 	:
 done

@@ -44,6 +44,19 @@ is "answers come in the order of the requests, and nobody is left hanging by who
 meanwhile "a dry run of their end" ax config apply --dry-run "$T/none.yaml"
 meanwhile "$SERVICES services go" ax config apply "$T/none.yaml"
 
+# --- apps, each of which is a process that the agent has to make ---
+
+for mode in host private; do
+	{
+		default_config
+		echo "apps:"
+		seq -f "  a%.0f: {command: [sleep, '1000'], net: $mode}" 100
+	} >"$T/apps.yaml"
+	meanwhile "100 apps start ($mode)" ax config apply "$T/apps.yaml"
+	ax config apply "$T/none.yaml" >/dev/null
+	wait_for -t 60 "[ \"\$(ax get apps -o json | jq length)\" = 1 ]"
+done
+
 # --- what the kernel is slow with: a probe is gone when all CPUs have let go of it ---
 
 PROBES=300

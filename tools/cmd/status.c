@@ -62,11 +62,16 @@ static void put_features(const json_t *features)
 
 	json_array_foreach (features, i, item) {
 		const char *name = member_string(item, "name"), *why = member_string(item, "why");
+		const char *cost = member_string(item, "cost");
 
 		if (member_true(item, "on"))
 			continue;
 		printf("%-10s ", "Off");
 		text_put(name ? name : "?", stdout);
+		if (cost) {
+			fputs(", so ", stdout);
+			text_put(cost, stdout);
+		}
 		if (why) {
 			fputs(": ", stdout);
 			text_put(why, stdout);

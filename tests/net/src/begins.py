@@ -2,6 +2,7 @@
 """A server that begins to listen at one port after another, and a client that connects at those very moments.
 
     begins.py listen START N             from that moment of the monotonic clock on, a port every 20 ms
+    begins.py close START N              those are the moments at which it listens no more; soon it does again
     begins.py connect START N HOST...    prints "tries T", and "HOST: ERROR" for each that failed
 
 Both go by the same clock: what is looked at is a window of some microseconds in which a server is known and its
@@ -33,6 +34,28 @@ def listen(start, n):
         until(start + i * EVERY)
         s.listen(1024)
         held.append(s)
+        if i >= 8:
+            held.pop(0).close()
+    time.sleep(1)
+
+
+def listener(port):
+    s = socket.socket(socket.AF_INET6)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("::", port))
+    s.listen(1024)
+    return s
+
+
+def close(start, n):
+    held = []
+    first = [listener(FIRST + i) for i in range(n)]
+    print("listening", flush=True)
+    for i, s in enumerate(first):
+        until(start + i * EVERY)
+        s.close()
+        time.sleep(0.01)
+        held.append(listener(FIRST + i))
         if i >= 8:
             held.pop(0).close()
     time.sleep(1)
@@ -86,5 +109,7 @@ def connect(start, n, hosts):
 if __name__ == "__main__":
     if sys.argv[1] == "listen":
         listen(float(sys.argv[2]), int(sys.argv[3]))
+    elif sys.argv[1] == "close":
+        close(float(sys.argv[2]), int(sys.argv[3]))
     else:
         connect(float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
