@@ -34,7 +34,7 @@ static void take(struct cluster *c, const json_t *j)
 	snprintf(c->was_node, sizeof(c->was_node), "%.63s", node ? node : "");
 	json_array_foreach (json_object_get(j, "blocks"), i, one)
 		if (json_is_string(one) && !prefix_parse(json_string_value(one), &p) &&
-		    block_of_pool(&c->conf.pool, &p))
+		    block_of_pool(cluster_pool(c, &p.addr), &p))
 			block_add(c, &p);
 }
 
