@@ -117,8 +117,10 @@ void node_look(struct cluster *c)
 		c->address6 = c->conf.address6;
 	else
 		find_address6(c);
-	if (!addr_eq(&was, &c->address6))
-		cluster_at(c, &c->node_at_ns, 0);
+	if (addr_eq(&was, &c->address6))
+		return;
+	memory_write(c);
+	cluster_at(c, &c->node_at_ns, 0);
 }
 
 static uint64_t hash(uint64_t h, const char *text)
