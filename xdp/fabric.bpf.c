@@ -639,9 +639,9 @@ int ax_to_app(struct __sk_buff *skb)
 	return r == TC_ACT_OK ? TC_ACT_UNSPEC : r;
 }
 
-/* The innermost header of an IPv6 packet, as skip_extensions() finds it, wherever the packet's bytes
- * lie. False: it is not there, or behind too many. A global function: the verifier looks at it
- * once. */
+/* The innermost header of an IPv6 packet, as skip_extensions() finds it, wherever the packet's
+ * bytes lie. False: it is not there, or behind too many. A global function: the verifier looks at
+ * it once. */
 __weak __noinline int read_extensions(struct __sk_buff *skb, struct packet *p)
 {
 	__u32 off = sizeof(struct ipv6hdr), proto, frag = 0;

@@ -141,8 +141,7 @@ static int judge_block(const struct cluster *c, const struct ax_addr *addr, stru
 		return error_set(e, -EADDRINUSE,
 				 "the address %s is in a block of the node %s: give one of this "
 				 "node's, see 'ax get nodes', or one outside %s",
-				 addr_format(addr, text), b->rec.node,
-				 prefix_format(of, pool));
+				 addr_format(addr, text), b->rec.node, prefix_format(of, pool));
 	return error_set(e, -EADDRINUSE,
 			 "the address %s is in the cluster's pool %s, and in no block of this "
 			 "node: give one of those, see 'ax get nodes', or one outside the pool",

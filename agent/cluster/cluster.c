@@ -61,8 +61,8 @@ void cluster_prepare(struct agent *a)
 	struct cluster *c = a->cluster;
 	struct error e;
 
-	if (c && (c->conf.routes == CLUSTER_ROUTES_DIRECT ||
-		  (tunnel_is_on(c) && !tunnel_begin(c, &e))))
+	if (c &&
+	    (c->conf.routes == CLUSTER_ROUTES_DIRECT || (tunnel_is_on(c) && !tunnel_begin(c, &e))))
 		foreign_pools(c);
 }
 

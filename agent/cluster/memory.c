@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an agent that starts while etcd is away must know: the blocks out of which this node's apps
- * have addresses; and which of its IPv6 addresses was this node's, if it has several by now. It is kept where all else of them is, until the machine is started again.
+ * have addresses; and which of its IPv6 addresses was this node's, if it has several by now. It is
+ * kept where all else of them is, until the machine is started again.
  */
 #include <fcntl.h>
 #include <time.h>

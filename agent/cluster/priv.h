@@ -168,9 +168,9 @@ struct cluster {
 	struct ax_addr address, address6;
 	char no_address6[200]; /* why there is none by which its IPv6 blocks are reached; "":
 				  there is, or needs not be */
-	int64_t since;	  /* UNIX time: the agent's first start since the machine's */
-	char failed[512]; /* why there is no client; "": there is one */
-	char wrong[320];  /* why this node is not registered; "": it is, or nobody knows yet */
+	int64_t since;	       /* UNIX time: the agent's first start since the machine's */
+	char failed[512];      /* why there is no client; "": there is one */
+	char wrong[320];       /* why this node is not registered; "": it is, or nobody knows yet */
 
 	struct etcd *etcd;
 	bool connected;	  /* as it was said last */

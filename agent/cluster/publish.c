@@ -117,8 +117,8 @@ static char *text_of(struct cluster *c, const struct app *app, const struct serv
 		return NULL;
 	if (strlen(labels) > RECORD_LABELS_MAX)
 		labels[0] = 0;
-	rec.n_ports = ports_of(l, app->id, !addr_is_zero(&rec.ip4) && !addr_is_zero(&rec.ip6),
-			       ports);
+	rec.n_ports =
+		ports_of(l, app->id, !addr_is_zero(&rec.ip4) && !addr_is_zero(&rec.ip6), ports);
 	rec.n_states = serving_of(serving, app->id, states);
 	for (size_t i = 0; translate_is_on(c) && rec.host && i < rec.n_ports; i++)
 		if (ports[i].proto == IPPROTO_TCP && !addr_is_zero(&rec.ip4))

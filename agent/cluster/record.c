@@ -636,12 +636,9 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 	static const struct {
 		const char *below;
 		enum record_kind kind;
-	} kinds[] = {{"nodes/", RECORD_NODE},
-		     {"blocks/", RECORD_BLOCK},
-		     {"blocks6/", RECORD_BLOCK},
-		     {"apps/", RECORD_APP},
-		     {"addresses/", RECORD_ADDRESS},
-		     {"configs/", RECORD_CONFIG}};
+	} kinds[] = {{"nodes/", RECORD_NODE},	     {"blocks/", RECORD_BLOCK},
+		     {"blocks6/", RECORD_BLOCK},     {"apps/", RECORD_APP},
+		     {"addresses/", RECORD_ADDRESS}, {"configs/", RECORD_CONFIG}};
 	char root[RECORD_KEY_MAX];
 	size_t at = strlen(record_root(cluster, root));
 	const char *rest = (const char *)key + at;

@@ -45,7 +45,7 @@ struct record_node {
 	char id[RECORD_ID_LEN + 1]; /* hexadecimal: whose name it is, also after a new start */
 	struct ax_addr address;
 	struct ax_addr address6; /* by which blocks of IPv6 are reached; zero: by none */
-	int64_t since; /* UNIX time of the agent's first start */
+	int64_t since;		 /* UNIX time of the agent's first start */
 	char version[32];
 	int64_t config;	      /* the revision of the cluster's config that holds there; 0: none */
 	char config_why[160]; /* why not the newest one; "": it is, or nobody knows */

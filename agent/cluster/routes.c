@@ -411,8 +411,7 @@ static bool is_free(const struct sync *s, struct peer_block *b)
 	snprintf(b->way.why, sizeof(b->way.why),
 		 "a route to %s by %s that is not ax's is in the way: remove it (ip %sroute del "
 		 "%s), or give the cluster another pool",
-		 prefix_format(&r->dst, text), device, addr_is_v4(&r->dst.addr) ? "" : "-6 ",
-		 text);
+		 prefix_format(&r->dst, text), device, addr_is_v4(&r->dst.addr) ? "" : "-6 ", text);
 	return false;
 }
 

@@ -310,7 +310,8 @@ static void note_mtu(struct wants *w, const struct peer_node *n)
 {
 	unsigned mtu;
 
-	if (nl_link_mtu(w->c->a->nl, n->hop.to.ifindex, &mtu) == 0 && mtu && (!w->mtu || mtu < w->mtu))
+	if (nl_link_mtu(w->c->a->nl, n->hop.to.ifindex, &mtu) == 0 && mtu &&
+	    (!w->mtu || mtu < w->mtu))
 		w->mtu = mtu;
 }
 

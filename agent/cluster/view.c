@@ -455,11 +455,10 @@ static json_t *server_view(const struct peer_app *app, const struct other_port *
 {
 	const struct record_app *rec = &app->rec;
 
-	return json_pack("{ss ss sI ss so si}", "node",
-			 app->node_name ? app->node_name : rec->node, "app",
-			 app->name ? app->name : rec->name, "app_id", (json_int_t)rec->id, "proto",
-			 p->proto == IPPROTO_UDP ? "udp" : "tcp", "address", json_addr(addr), "port",
-			 (int)p->port);
+	return json_pack("{ss ss sI ss so si}", "node", app->node_name ? app->node_name : rec->node,
+			 "app", app->name ? app->name : rec->name, "app_id", (json_int_t)rec->id,
+			 "proto", p->proto == IPPROTO_UDP ? "udp" : "tcp", "address",
+			 json_addr(addr), "port", (int)p->port);
 }
 
 /* Where it listens, as far as its node has told. */

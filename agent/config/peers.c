@@ -61,8 +61,8 @@ static bool text_eq(const char *a, const char *b)
 bool config_peer_eq(const struct config_peer *a, const struct config_peer *b)
 {
 	return text_eq(a->name, b->name) && strv_eq(&a->etcd, &b->etcd) && text_eq(a->ca, b->ca) &&
-	       text_eq(a->cert, b->cert) && text_eq(a->key, b->key) && prefix_eq(&a->pool, &b->pool) &&
-	       prefix_eq(&a->pool6, &b->pool6);
+	       text_eq(a->cert, b->cert) && text_eq(a->key, b->key) &&
+	       prefix_eq(&a->pool, &b->pool) && prefix_eq(&a->pool6, &b->pool6);
 }
 
 bool config_peers_eq(const struct config_cluster *a, const struct config_cluster *b)

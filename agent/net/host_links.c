@@ -209,7 +209,8 @@ static int note_addr(void *arg, const struct nlmsghdr *nlh)
 static int note_addr6(void *arg, const struct nlmsghdr *nlh)
 {
 	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
-	const uint8_t unfit = IFA_F_TEMPORARY | IFA_F_DEPRECATED | IFA_F_TENTATIVE | IFA_F_DADFAILED;
+	const uint8_t unfit =
+		IFA_F_TEMPORARY | IFA_F_DEPRECATED | IFA_F_TENTATIVE | IFA_F_DADFAILED;
 
 	if (nlh->nlmsg_type != RTM_NEWADDR || ifa->ifa_family != AF_INET6 ||
 	    ifa->ifa_index == LOOPBACK_IFINDEX || ifa->ifa_scope != RT_SCOPE_UNIVERSE ||

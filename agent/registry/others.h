@@ -16,8 +16,8 @@ struct name;
 struct other_port {
 	uint16_t port; /* host byte order */
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
-	uint8_t only;  /* 4 or 6: at the address of that family alone; 0: not known, or both */
 	uint16_t via;  /* its node's port for it (routes: translate); 0: none */
+	uint8_t only;  /* 4 or 6: at the address of that family alone; 0: not known, or both */
 };
 
 #define OTHER_NAME_MAX 63

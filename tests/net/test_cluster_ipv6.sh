@@ -56,6 +56,28 @@ like "ax get nodes shows both blocks of each" "$(ax_in "${NODE_INST[n1]}" get no
 is "and both addresses" "$(ax_in "${NODE_INST[n1]}" get nodes -o json n2 | jq -r '.[0] | "\(.address) \(.address6)"')" \
 	"$LAN.12 $LAN6::12"
 
+# doctor NODE: what it finds, into $FOUND; $RC
+doctor() {
+	on "$1"
+	FOUND=$(ax doctor --cluster -o json 2>"$T/doctor.err")
+	RC=$?
+	[ ! -s "$T/doctor.err" ] || diag "$(cat "$T/doctor.err")"
+}
+# found NODE CHECK: state and sentence
+found() {
+	jq -r --arg n "$1" --arg c "$2" '.[] | select(.node == $n and .check == $c) | "\(.state) \(.why)"' <<<"$FOUND"
+}
+doctor n1
+is "ax doctor --cluster looks at both families, and finds nothing wrong" \
+	"$RC $(jq -r '[.[] | select(.node == "n2").check] | join(" ")' <<<"$FOUND")" \
+	"0 lease address rp-filter mtu address6 interface6 mtu6 routes routes clock"
+like "each block is routed" "$(found n2 routes | tr '\n' '|')" "^ok its block 10\.80\.[^|]*\|ok its block $B2 is routed to it by eth0\|$"
+ip link set vn2 mtu 1400
+doctor n1
+like "packets that are too large for the way are found by IPv6, too" "$(found n2 mtu6)" \
+	"^(bad|note) packets of 1400 bytes get there, "
+ip link set vn2 mtu 1500
+
 # --- servers on n2, clients on n1 --------------------------------------------------------------------
 
 on n2
@@ -237,6 +259,10 @@ like "it says so" "$(ax_in "${NODE_INST[n3]}" status)" \
 	"other nodes have no way to its blocks of IPv6: this machine has no IPv6 address: give the one by which other nodes reach its blocks of IPv6 as cluster\.node\.address6, or all nodes routes: wireguard"
 like "and so do the others" "$(ax_in "${NODE_INST[n1]}" status)" \
 	"no way to fd61:80::[^ ]*, a block of n3: its node has no IPv6 address: give it one as cluster\.node\.address6, or all nodes routes: wireguard"
+doctor n3
+like "and the doctor of both" "$(found n3 address6)" "^bad other nodes have no way to its blocks of IPv6: this machine has no IPv6 address"
+doctor n1
+like "of the others" "$(found n3 routes)" "bad there is no way to its block fd61:80::[^ ]*: its node has no IPv6 address"
 node6 n3 13
 ok "an address that comes later is found" wait_for -t 30 '[ "$(node_state n1 .ways.routes)" = 4 ] && [ "$(node_state n3 .ways.routes)" = 4 ]'
 node_stop n3

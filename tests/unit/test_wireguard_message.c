@@ -168,7 +168,8 @@ static void answers(void **state)
 	struct genlmsghdr *g;
 	struct wg_device d = {0};
 	struct nlmsghdr *nlh = begin(&m);
-	uint8_t key[WG_KEY_SIZE], mapped[16] = {[10] = 0xff, [11] = 0xff, [12] = 10}, v6[16] = {0xfd};
+	uint8_t key[WG_KEY_SIZE], mapped[16] = {[10] = 0xff, [11] = 0xff, [12] = 10},
+				  v6[16] = {0xfd};
 
 	(void)state;
 	fill_key(key, 9);
@@ -185,7 +186,8 @@ static void answers(void **state)
 		mnl_attr_put_u64(nlh, WGPEER_A_RX_BYTES, 1ull << 40);
 		mnl_attr_put_u32(nlh, WGPEER_A_ENDPOINT, 1); /* none */
 		list = mnl_attr_nest_start(nlh, WGPEER_A_ALLOWEDIPS);
-		put_allowed(nlh, i ? mapped : v6, i ? 16 : 4, i ? 124 : 64); /* too long, and none */
+		put_allowed(nlh, i ? mapped : v6, i ? 16 : 4,
+			    i ? 124 : 64); /* too long, and none */
 		put_allowed(nlh, v6, i ? 15 : 16, i ? 64 : 129);
 		mnl_attr_nest_end(nlh, list);
 		mnl_attr_nest_end(nlh, peer);
