@@ -640,21 +640,62 @@ int ax_to_app(struct __sk_buff *skb)
 	return r == TC_ACT_OK ? TC_ACT_UNSPEC : r;
 }
 
-/* What is known of an IPv4 packet without its ports, wherever its header lies: a way to other nodes
- * may have no Ethernet (WireGuard). False: it is none. */
-static __always_inline bool read_ipv4(struct __sk_buff *skb, struct packet *p)
+/* The innermost header of an IPv6 packet, as skip_extensions() finds it, wherever the packet's
+ * bytes lie. False: it is not there, or behind too many. A global function: the verifier looks at
+ * it once. */
+__weak __noinline int read_extensions(struct __sk_buff *skb, struct packet *p)
 {
+	__u32 off = sizeof(struct ipv6hdr), proto, frag = 0;
+
+	if (!skb || !p)
+		return false;
+	proto = p->proto;
+	for (int i = 0; i <= AX_IPV6_HEADERS_MAX; i++) {
+		struct ipv6_frag h;
+		__u32 is_frag, len;
+
+		if (!is_extension(proto) || frag & 0xfff8) {
+			p->proto = (__u8)proto;
+			p->later = frag & 0xfff8;
+			return true;
+		}
+		if (bpf_skb_load_bytes_relative(skb, off, &h, sizeof(h), BPF_HDR_START_NET))
+			return false;
+		is_frag = equal(proto, IPPROTO_FRAGMENT);
+		len = (h.reserved & (is_frag - 1)) * 4;
+		len += len & (equal(proto, IPPROTO_AH) - 1);
+		frag |= bpf_ntohs(h.offset) & -is_frag;
+		proto = h.next;
+		off += 8 + len;
+	}
+	return false;
+}
+
+/* What is known of a packet without its ports, wherever its header lies: a way to other nodes may
+ * have no Ethernet (WireGuard). PARSE_MALFORMED: it cannot be judged. */
+static __always_inline int read_ip(struct __sk_buff *skb, struct packet *p)
+{
+	struct ipv6hdr ip6;
 	struct iphdr ip;
 
-	if (skb->protocol != bpf_htons(ETH_P_IP) ||
-	    bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET))
-		return false;
-	addr_set_v4(&p->src, ip.saddr);
-	addr_set_v4(&p->dst, ip.daddr);
-	p->v4 = true;
-	p->proto = ip.protocol;
-	p->later = ip.frag_off & bpf_htons(0x1fff);
-	return true;
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		if (bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET))
+			return PARSE_MALFORMED;
+		addr_set_v4(&p->src, ip.saddr);
+		addr_set_v4(&p->dst, ip.daddr);
+		p->v4 = true;
+		p->proto = ip.protocol;
+		p->later = ip.frag_off & bpf_htons(0x1fff);
+		return PARSE_OK;
+	}
+	if (skb->protocol != bpf_htons(ETH_P_IPV6))
+		return PARSE_NOT_IP;
+	if (bpf_skb_load_bytes_relative(skb, 0, &ip6, sizeof(ip6), BPF_HDR_START_NET))
+		return PARSE_MALFORMED;
+	__builtin_memcpy(&p->src, &ip6.saddr, sizeof(p->src));
+	__builtin_memcpy(&p->dst, &ip6.daddr, sizeof(p->dst));
+	p->proto = ip6.nexthdr;
+	return is_mapped(&ip6.saddr) || is_mapped(&ip6.daddr) ? PARSE_MALFORMED : PARSE_OK;
 }
 
 static __always_inline bool is_reserved(const struct ax_addr *addr)
@@ -666,11 +707,16 @@ static __always_inline bool is_reserved(const struct ax_addr *addr)
 
 /* The ports of host-mode apps sk_lookup judges, and private apps their devices; what has no ports
  * and goes to the former nobody else does. */
-static __always_inline int judge_rest(const struct packet *p, const struct ax_vip *src)
+static __always_inline int judge_rest(struct __sk_buff *skb, struct packet *p,
+				      const struct ax_vip *src)
 {
 	struct ax_vip *dst = bpf_map_lookup_elem(&vips, &p->dst);
 
-	if (!dst || dst->ifindex || p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP)
+	if (!dst || dst->ifindex)
+		return TC_ACT_UNSPEC;
+	if (!p->v4 && !read_extensions(skb, p))
+		return drop(AX_COUNT_FABRIC_DENIED);
+	if (p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP)
 		return TC_ACT_UNSPEC;
 	return may_pass(p, src, dst) ? TC_ACT_UNSPEC : drop(AX_COUNT_FABRIC_DENIED);
 }
@@ -685,13 +731,16 @@ int ax_from_nodes(struct __sk_buff *skb)
 {
 	struct packet p = {}; /* (see parse_tc()) */
 	struct ax_vip *src;
+	int r = read_ip(skb, &p);
 
-	if (!read_ipv4(skb, &p) || !is_reserved(&p.src))
+	if (r == PARSE_MALFORMED)
+		return drop(AX_COUNT_FABRIC_SOURCE);
+	if (r != PARSE_OK || !is_reserved(&p.src))
 		return TC_ACT_UNSPEC;
 	src = bpf_map_lookup_elem(&vips, &p.src);
 	if (!src || src->kind != AX_VIP_REMOTE || src->ifindex != skb->ifindex)
 		return drop(AX_COUNT_FABRIC_SOURCE);
-	return judge_rest(&p, src);
+	return judge_rest(skb, &p, src);
 }
 
 /* What comes in by a way that only apps have (a tunnel): from them, and to those of this node. Who
@@ -703,12 +752,12 @@ int ax_from_tunnel(struct __sk_buff *skb)
 	struct packet p = {}; /* (see parse_tc()) */
 	struct ax_vip *src;
 
-	if (!read_ipv4(skb, &p))
+	if (read_ip(skb, &p) != PARSE_OK)
 		return drop(AX_COUNT_FABRIC_SOURCE);
 	src = bpf_map_lookup_elem(&vips, &p.src);
 	if (!src || src->kind != AX_VIP_REMOTE || src->ifindex != skb->ifindex)
 		return drop(AX_COUNT_FABRIC_SOURCE);
 	if (!is_reserved(&p.dst))
 		return drop(AX_COUNT_FABRIC_DENIED);
-	return judge_rest(&p, src);
+	return judge_rest(skb, &p, src);
 }

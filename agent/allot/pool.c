@@ -61,13 +61,30 @@ static bool pool_usable(const struct pool *p, uint32_t i)
 	return !(addr_is_v4(&p->prefix.addr) && i == p->size - 1);
 }
 
+#define WORD 64 /* addresses that are looked at together */
+
+/* Whether none of the word that begins there is to be had. */
+static bool is_full(const struct pool *p, uint32_t i)
+{
+	uint64_t used, shut = 0;
+
+	if (i + WORD > p->size)
+		return false;
+	memcpy(&used, p->used + i / 8, sizeof(used));
+	if (p->shut)
+		memcpy(&shut, p->shut + i / 8, sizeof(shut));
+	return (used | shut) == UINT64_MAX;
+}
+
+/* (of a large pool that nodes share all but a little is shut) */
 int pool_take(struct pool *p, struct ax_addr *ret)
 {
-	for (uint32_t tries = 0; tries < p->size; tries++) {
+	for (uint32_t tries = 0, step; tries < p->size; tries += step) {
 		uint32_t i = p->next;
 
-		p->next = p->next + 1 >= p->size ? 2 : p->next + 1;
-		if (!pool_usable(p, i) || (p->used[i / 8] & (1 << i % 8)))
+		step = i % WORD == 0 && is_full(p, i) ? WORD : 1;
+		p->next = p->next + step >= p->size ? 2 : p->next + step;
+		if (step > 1 || !pool_usable(p, i) || (p->used[i / 8] & (1 << i % 8)))
 			continue;
 		p->used[i / 8] |= (unsigned char)(1 << i % 8);
 		p->in_use++;
@@ -112,13 +129,13 @@ uint32_t pool_left(const struct pool *p)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->size / 8; i++) {
-		unsigned char taken = p->used[i] | (p->shut ? p->shut[i] : 0);
-
-		if (taken == 0xff)
+	for (uint32_t i = 0; i < p->size;) {
+		if (i % WORD == 0 && is_full(p, i)) {
+			i += WORD;
 			continue;
-		for (uint32_t k = 8 * i; k < 8 * i + 8; k++)
-			n += pool_usable(p, k) && !(p->used[i] & (1 << k % 8));
+		}
+		n += pool_usable(p, i) && !(p->used[i / 8] & (1 << i % 8));
+		i++;
 	}
 	return n;
 }

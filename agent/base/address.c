@@ -154,6 +154,16 @@ bool prefix_contains(const struct prefix *p, const struct ax_addr *a)
 	return true;
 }
 
+bool prefix_eq(const struct prefix *a, const struct prefix *b)
+{
+	return a->len == b->len && addr_eq(&a->addr, &b->addr);
+}
+
+bool prefix_overlaps(const struct prefix *a, const struct prefix *b)
+{
+	return a->len <= b->len ? prefix_contains(a, &b->addr) : prefix_contains(b, &a->addr);
+}
+
 int port_parse(const char *s)
 {
 	int port = parse_number(s, UINT16_MAX);

@@ -37,6 +37,8 @@ int prefix_parse(const char *s, struct prefix *ret);
 /* The prefix that a text with host bits meant: 10.0.0.0/8 of "10.1.2.3/8". -EINVAL. */
 int prefix_without_host_bits(const char *s, struct prefix *ret);
 bool prefix_contains(const struct prefix *p, const struct ax_addr *a);
+bool prefix_eq(const struct prefix *a, const struct prefix *b);
+bool prefix_overlaps(const struct prefix *a, const struct prefix *b);
 /* "1.2.3.4:80", "[fd00::1]:80"; port in network byte order. -EINVAL. */
 int addr_port_parse(const char *s, struct ax_addr *addr, __be16 *port_be);
 /* 1..65535 in decimal, nothing else. Returns the port in host byte order or -EINVAL. */

@@ -17,6 +17,7 @@ struct checkup_way {
 struct checkup_node {
 	const char *name, *state; /* as control.h has it */
 	struct ax_addr addr;	  /* zero: not known */
+	struct ax_addr addr6;	  /* for its blocks of IPv6; zero: none */
 	bool clock_known;
 	int64_t clock_s; /* as struct record_node has it */
 	const struct checkup_way *ways;
@@ -34,7 +35,7 @@ struct checkup_peer {
 /* What the agent knows; nothing of it is kept. */
 struct checkup_cluster {
 	const char *state, *why, *member, *lease; /* as control.h has it; NULL: none */
-	const char *untold, *unwritten;
+	const char *untold, *unwritten, *no_address6;
 	bool routed;			 /* the nodes' blocks are */
 	const char *tunnel;		 /* WireGuard's device, by which they are; NULL: by none */
 	bool ways;			 /* there are to be ways to apps of other nodes */

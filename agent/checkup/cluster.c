@@ -59,6 +59,10 @@ static void check_agent(struct check *c)
 	if (c->c->unwritten)
 		checkup_found(c, FINDING_BAD, "etcd", NULL,
 			      "etcd does not take this node's apps: %s", c->c->unwritten);
+	if (c->c->no_address6)
+		checkup_found(c, FINDING_BAD, "address6", NULL,
+			      "other nodes have no way to its blocks of IPv6: %s",
+			      c->c->no_address6);
 	if (c->c->untold)
 		checkup_found(c, FINDING_BAD, "apps", NULL,
 			      "some apps of other nodes cannot be reached: %s", c->c->untold);

@@ -14,8 +14,11 @@
 #define HANDSHAKE_GOOD_S 180
 #define DISCARD_PORT	 9
 
-/* What is found out about one of them. */
+/* What is found out about an address of one of them: each has two, of which the second, for its
+ * blocks of IPv6, may be zero. */
 struct way {
+	struct ax_addr addr;
+	bool six;
 	int no_hop; /* a negative errno: there is no route to its address */
 	struct next_hop hop;
 	char device[IF_NAMESIZE];
@@ -24,8 +27,8 @@ struct way {
 
 struct looking {
 	struct nl *nl;
-	int fd; /* for ioctl() */
-	struct way *ways;
+	int fd;		  /* for ioctl() */
+	struct way *ways; /* two for each node */
 	struct ping *pings;
 	int no_ping;	  /* ping_all() */
 	uint64_t dropped; /* by rp_filter, while these were asked */
@@ -57,10 +60,13 @@ static unsigned known_mtu(const struct ax_addr *addr)
 	struct sockaddr_storage to;
 	socklen_t to_len = addr_to_sockaddr(addr, htons(9), &to), len = sizeof(int);
 	autoclose int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int mtu = 0;
+	int mtu = 0, r;
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, to_len) < 0 ||
-	    getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) < 0)
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, to_len) < 0)
+		return 0;
+	r = addr_is_v4(addr) ? getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len)
+			     : getsockopt(fd, IPPROTO_IPV6, IPV6_MTU, &mtu, &len);
+	if (r < 0)
 		return 0;
 	return mtu > 0 ? (unsigned)mtu : 0;
 }
@@ -91,8 +97,10 @@ static uint64_t dropped_by_filter(void)
 	return 0;
 }
 
-static void find_way(struct looking *l, const struct ax_addr *addr, struct way *w)
+static void find_way(struct looking *l, const struct ax_addr *addr, bool six, struct way *w)
 {
+	w->addr = *addr;
+	w->six = six;
 	w->no_hop = addr_is_zero(addr) ? -EDESTADDRREQ : next_hop_find(l->nl, addr, &w->hop);
 	if (w->no_hop || !if_indextoname(w->hop.ifindex, w->device))
 		snprintf(w->device, sizeof(w->device), "?");
@@ -123,24 +131,25 @@ static void check_state(struct check *c)
 static bool check_address(struct check *c, const struct looking *l, const struct way *w,
 			  const struct ping *p)
 {
+	const char *what = w->six ? "address6" : "address";
 	char addr[ADDR_STRLEN];
 
-	addr_format(&c->node->addr, addr);
+	addr_format(&w->addr, addr);
 	if (w->no_hop == -EDESTADDRREQ)
-		checkup_found(c, FINDING_NOTE, "address", NULL, "it has said none yet");
+		checkup_found(c, FINDING_NOTE, what, NULL, "it has said none yet");
 	else if (w->no_hop)
-		checkup_found(c, FINDING_BAD, "address", NULL, "there is no way to %s: %s", addr,
+		checkup_found(c, FINDING_BAD, what, NULL, "there is no way to %s: %s", addr,
 			      w->no_hop == -EADDRINUSE ? "it is this machine's own"
 						       : strerror(-w->no_hop));
 	else if (p->answered)
-		checkup_found(c, FINDING_OK, "address", NULL, "%s answers after %.1f ms, by %s",
-			      addr, p->rtt_us / 1000.0, w->device);
+		checkup_found(c, FINDING_OK, what, NULL, "%s answers after %.1f ms, by %s", addr,
+			      p->rtt_us / 1000.0, w->device);
 	else if (!p->tcp)
-		checkup_found(c, l->no_ping ? FINDING_OK : FINDING_NOTE, "address", NULL,
+		checkup_found(c, l->no_ping ? FINDING_OK : FINDING_NOTE, what, NULL,
 			      "%s answers TCP, by %s%s", addr, w->device,
 			      l->no_ping ? "" : "; echo requests (ICMP) it does not answer");
 	else
-		checkup_found(c, FINDING_BAD, "address", NULL, "%s does not answer: %s", addr,
+		checkup_found(c, FINDING_BAD, what, NULL, "%s does not answer: %s", addr,
 			      strerror(-p->tcp));
 	return !w->no_hop && (p->answered || !p->tcp);
 }
@@ -148,26 +157,27 @@ static bool check_address(struct check *c, const struct looking *l, const struct
 static void check_mtu(struct check *c, const struct looking *l, const struct way *w,
 		      const struct ping *p)
 {
-	unsigned known = p->answered ? known_mtu(&c->node->addr) : 0;
+	unsigned known = p->answered ? known_mtu(&w->addr) : 0;
+	const char *what = w->six ? "mtu6" : "mtu";
 	char fix[128];
 
 	if (!p->answered) {
-		checkup_found(c, FINDING_NOTE, "mtu", NULL,
+		checkup_found(c, FINDING_NOTE, what, NULL,
 			      "how large packets may be on the way is not known%s",
 			      l->no_ping ? ": finding out needs root" : "");
 	} else if (p->size >= w->mtu) {
-		checkup_found(c, FINDING_OK, "mtu", NULL, "packets of %u bytes get there, %s's MTU",
+		checkup_found(c, FINDING_OK, what, NULL, "packets of %u bytes get there, %s's MTU",
 			      w->mtu, w->device);
 	} else if (known && known < w->mtu) {
 		checkup_found(
-			c, FINDING_NOTE, "mtu", NULL,
+			c, FINDING_NOTE, what, NULL,
 			"packets of %u bytes get there, %s takes %u: a router on the way says so, "
 			"and each connection finds it out",
 			known, w->device, w->mtu);
 	} else {
 		snprintf(fix, sizeof(fix), "ip link set dev %s mtu %u", w->device, p->size);
 		checkup_found(
-			c, FINDING_BAD, "mtu", fix,
+			c, FINDING_BAD, what, fix,
 			"packets of %u bytes get there, those of %u, %s's MTU, vanish: connections "
 			"stand still as soon as they have much to send",
 			p->size, w->mtu, w->device);
@@ -180,20 +190,22 @@ static void check_interface(struct check *c, const struct looking *l, const stru
 			    const struct ping *p, bool came)
 {
 	bool believed = !c->c->ways || c->c->tunnel; /* wherever they come in */
+	const char *what = w->six ? "interface6" : "rp-filter";
 	char other[IF_NAMESIZE] = "?", addr[ADDR_STRLEN];
 
-	addr_format(&c->node->addr, addr);
+	addr_format(&w->addr, addr);
 	if (p->answered && p->ifindex && p->ifindex != w->hop.ifindex) {
 		if_indextoname(p->ifindex, other);
 		checkup_found(
-			c, believed ? FINDING_NOTE : FINDING_BAD, "rp-filter", NULL,
+			c, believed ? FINDING_NOTE : FINDING_BAD, what, NULL,
 			"packets from %s come by %s, and the way there is by %s: %s; have both "
 			"nodes route each other by one network",
 			addr, other, w->device,
-			believed ? "a strict rp_filter would drop them"
+			believed ? w->six ? "which does no harm"
+					  : "a strict rp_filter would drop them"
 				 : "those of its apps are not believed");
-	} else if (!came && l->dropped && !w->no_hop) {
-		checkup_found(c, FINDING_BAD, "rp-filter", NULL,
+	} else if (!came && l->dropped && !w->no_hop && !w->six) { /* (IPv6 has no such filter) */
+		checkup_found(c, FINDING_BAD, what, NULL,
 			      "this machine dropped %llu packets meanwhile that came by another "
 			      "interface "
 			      "than the way back leads by (rp_filter, strict): have both nodes "
@@ -201,7 +213,7 @@ static void check_interface(struct check *c, const struct looking *l, const stru
 			      "other by one network",
 			      (unsigned long long)l->dropped);
 	} else if (p->answered) {
-		checkup_found(c, FINDING_OK, "rp-filter", NULL,
+		checkup_found(c, FINDING_OK, what, NULL,
 			      "its packets come by %s, by which it is reached", w->device);
 	}
 }
@@ -252,20 +264,21 @@ static void check_route(struct check *c, const struct looking *l, const struct w
  */
 bool checkup_wake(const struct checkup_cluster *c)
 {
-	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	bool any = false;
 
-	for (size_t i = 0; i < c->n_nodes && c->tunnel && fd >= 0; i++) {
+	for (size_t i = 0; i < c->n_nodes && c->tunnel; i++) {
 		const struct checkup_node *n = &c->nodes[i];
 		struct sockaddr_storage to;
 
 		for (size_t k = 0; k < n->n_ways && n->is_peer; k++) {
 			socklen_t len =
 				addr_to_sockaddr(&n->ways[k].prefix.addr, htons(DISCARD_PORT), &to);
+			autoclose int fd = -1;
 
 			if (!n->ways[k].there)
 				continue;
-			any |= sendto(fd, "", 0, 0, (struct sockaddr *)&to, len) == 0;
+			fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+			any |= fd >= 0 && sendto(fd, "", 0, 0, (struct sockaddr *)&to, len) == 0;
 			break;
 		}
 	}
@@ -308,25 +321,49 @@ static void check_clock(struct check *c)
 			      ahead < 0 ? "behind" : "ahead of");
 }
 
-static void check_node(struct check *c, const struct looking *l, size_t i)
+/* One of its addresses. */
+static void check_way(struct check *c, const struct looking *l, size_t at)
 {
-	const struct way *w = &l->ways[i];
-	const struct ping *p = &l->pings[i];
-	bool came;
+	const struct way *w = &l->ways[at];
+	const struct ping *p = &l->pings[at];
+	bool came = check_address(c, l, w, p);
 
-	c->node = &c->c->nodes[i];
-	check_state(c);
-	came = check_address(c, l, w, p);
 	check_interface(c, l, w, p, came);
 	if (came)
 		check_mtu(c, l, w, p);
-	for (size_t k = 0; k < c->node->n_ways; k++)
-		check_route(c, l, w, &c->node->ways[k]);
+}
+
+static void check_node(struct check *c, const struct looking *l, size_t i)
+{
+	c->node = &c->c->nodes[i];
+	check_state(c);
+	check_way(c, l, 2 * i);
+	if (!addr_is_zero(&c->node->addr6))
+		check_way(c, l, 2 * i + 1);
+	for (size_t k = 0; k < c->node->n_ways; k++) {
+		const struct checkup_way *block = &c->node->ways[k];
+
+		check_route(c, l, &l->ways[2 * i + !addr_is_v4(&block->prefix.addr)], block);
+	}
 	check_handshake(c);
 	if (c->c->ways && !c->node->n_ways && c->node->state && streq(c->node->state, "up"))
 		checkup_found(c, FINDING_NOTE, "routes", NULL,
 			      "it has no block of the pool yet, so no apps that others reach");
 	check_clock(c);
+}
+
+/* What nobody leads to is not asked. */
+static void find_ways(struct looking *l, const struct checkup_node *nodes, size_t n)
+{
+	for (size_t i = 0; i < 2 * n; i++) {
+		const struct checkup_node *node = &nodes[i / 2];
+		struct way *w = &l->ways[i];
+
+		find_way(l, i % 2 ? &node->addr6 : &node->addr, i % 2, w);
+		l->pings[i] = (struct ping){.mtu = w->mtu};
+		if (!w->no_hop)
+			l->pings[i].addr = w->addr;
+	}
 }
 
 int checkup_nodes(struct check *c, struct error *e)
@@ -340,18 +377,13 @@ int checkup_nodes(struct check *c, struct error *e)
 	if (r)
 		return error_set(e, r, "no netlink socket: %s", strerror(-r));
 	l.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	l.ways = calloc(n, sizeof(*l.ways));
-	l.pings = calloc(n, sizeof(*l.pings));
+	l.ways = calloc(2 * n, sizeof(*l.ways));
+	l.pings = calloc(2 * n, sizeof(*l.pings));
 	if (!l.ways || !l.pings)
 		return error_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		find_way(&l, &c->c->nodes[i].addr, &l.ways[i]);
-		l.pings[i] = (struct ping){.addr = c->c->nodes[i].addr, .mtu = l.ways[i].mtu};
-		if (l.ways[i].no_hop) /* nobody is asked */
-			l.pings[i].addr = (struct ax_addr){0};
-	}
+	find_ways(&l, c->c->nodes, n);
 	l.dropped = dropped_by_filter();
-	l.no_ping = ping_all(l.pings, n);
+	l.no_ping = ping_all(l.pings, 2 * n);
 	if (l.no_ping == -ENOMEM)
 		return error_set(e, l.no_ping, "out of memory");
 	l.dropped = dropped_by_filter() - l.dropped;

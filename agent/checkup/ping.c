@@ -2,6 +2,8 @@
 #include "checkup/ping.h"
 
 #include <fcntl.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip6.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <sys/random.h>
@@ -16,7 +18,6 @@
 #define TCP_MAX	  256 /* connections at once */
 #define TCP_PORT  9   /* discard: nobody has it these days */
 
-#define HEADERS	    (sizeof(struct iphdr) + sizeof(struct icmphdr))
 #define SIZE_MAX_IP 65535
 
 /* Behind the header of ICMP; nobody else reads it. */
@@ -33,9 +34,10 @@ static const uint16_t usual[] = {
 	1430, 1428, 1424, 1422, 1420, 1418, 1414, 1412, 1410, 1408, 1406, 1404, 1400, 1390, 1380,
 	1370, 1360, 1350, 1340, 1330, 1320, 1300, 1280, 1200, 1100, 1006, 1000, 576};
 
+/* Those of one family. */
 struct pinging {
 	int fd;
-	bool raw;
+	bool v4, raw;
 	uint64_t nonce;
 	struct ping *v;
 	size_t n, waiting; /* answers that would end the round */
@@ -49,22 +51,41 @@ static void pinging_free(struct pinging *p)
 	free(p->buf);
 }
 
+static size_t ip_header(bool v4)
+{
+	return v4 ? sizeof(struct iphdr) : sizeof(struct ip6_hdr);
+}
+
+static size_t least(bool v4)
+{
+	return ip_header(v4) + sizeof(struct icmphdr) + sizeof(struct message);
+}
+
+static bool is_asked(const struct pinging *p, const struct ping *one)
+{
+	return !addr_is_zero(&one->addr) && addr_is_v4(&one->addr) == p->v4;
+}
+
 /* --- the socket --- */
 
 static int open_socket(struct pinging *p)
 {
-	int yes = 1, probe = IP_PMTUDISC_PROBE;
+	int family = p->v4 ? AF_INET : AF_INET6, level = p->v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int proto = p->v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+	int probe = IP_PMTUDISC_PROBE, yes = 1;
 
-	p->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
+	_Static_assert(IP_PMTUDISC_PROBE == IPV6_PMTUDISC_PROBE, "one number for both");
+	p->fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, proto);
 	if (p->fd < 0) {
-		p->fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
+		p->fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, proto);
 		p->raw = true;
 	}
 	if (p->fd < 0)
 		return -EPERM;
 	/* what the kernel believes of the path's MTU is what is to be found out */
-	if (setsockopt(p->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof(probe)) < 0 ||
-	    setsockopt(p->fd, IPPROTO_IP, IP_PKTINFO, &yes, sizeof(yes)) < 0)
+	if (setsockopt(p->fd, level, p->v4 ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe,
+		       sizeof(probe)) < 0 ||
+	    setsockopt(p->fd, level, p->v4 ? IP_PKTINFO : IPV6_RECVPKTINFO, &yes, sizeof(yes)) < 0)
 		return -errno;
 	return 0;
 }
@@ -82,9 +103,11 @@ static uint16_t checksum(const uint8_t *data, size_t len)
 
 static void send_one(struct pinging *p, size_t i, unsigned size)
 {
-	struct icmphdr h = {.type = ICMP_ECHO, .un.echo.id = (uint16_t)p->nonce};
+	/* (ICMPv6's header is the same; its checksum the kernel makes) */
+	struct icmphdr h = {.type = p->v4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST,
+			    .un.echo.id = (uint16_t)p->nonce};
 	struct message m = {p->nonce, time_mono_ns(), (uint32_t)i, (uint16_t)size, 0};
-	size_t len = size - sizeof(struct iphdr);
+	size_t len = size - ip_header(p->v4);
 	struct sockaddr_storage to;
 	socklen_t to_len = addr_to_sockaddr(&p->v[i].addr, 0, &to);
 	struct pollfd room = {.fd = p->fd, .events = POLLOUT};
@@ -100,20 +123,22 @@ static void send_one(struct pinging *p, size_t i, unsigned size)
 		return;
 }
 
-bool ping_read(const void *data, size_t len, bool raw, uint64_t nonce, struct ping_reply *ret)
+bool ping_read(const void *data, size_t len, bool v4, bool raw, uint64_t nonce,
+	       struct ping_reply *ret)
 {
 	const uint8_t *at = data;
 	struct icmphdr h;
 	struct message m;
-	size_t ip = raw && len ? (size_t)(at[0] & 15) * 4 : 0;
+	bool with_ip = raw && v4; /* (IPv6's is never there) */
+	size_t ip = with_ip && len ? (size_t)(at[0] & 15) * 4 : 0;
 
-	if ((raw && (len < sizeof(struct iphdr) || ip < sizeof(struct iphdr))) ||
+	if ((with_ip && (len < sizeof(struct iphdr) || ip < sizeof(struct iphdr))) ||
 	    len < ip + sizeof(h) + sizeof(m))
 		return false;
 	memcpy(&h, at + ip, sizeof(h));
 	memcpy(&m, at + ip + sizeof(h), sizeof(m));
-	if (h.type != ICMP_ECHOREPLY || m.nonce != nonce ||
-	    len - ip + sizeof(struct iphdr) != m.size)
+	if (h.type != (v4 ? ICMP_ECHOREPLY : ICMP6_ECHO_REPLY) || m.nonce != nonce ||
+	    len - ip + ip_header(v4) != m.size)
 		return false;
 	*ret = (struct ping_reply){m.index, m.size, m.sent_ns};
 	return true;
@@ -121,13 +146,18 @@ bool ping_read(const void *data, size_t len, bool raw, uint64_t nonce, struct pi
 
 static unsigned came_by(struct msghdr *m)
 {
+	struct in6_pktinfo info6;
 	struct in_pktinfo info;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_PKTINFO)
-			continue;
-		memcpy(&info, CMSG_DATA(c), sizeof(info));
-		return (unsigned)info.ipi_ifindex;
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			return (unsigned)info.ipi_ifindex;
+		}
+		if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(&info6, CMSG_DATA(c), sizeof(info6));
+			return info6.ipi6_ifindex;
+		}
 	}
 	return 0;
 }
@@ -156,7 +186,7 @@ static void take(struct pinging *p, const struct ping_reply *r, const struct soc
 static void read_all(struct pinging *p)
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(struct in_pktinfo))];
+		char buf[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 		struct cmsghdr align;
 	} control;
 	struct sockaddr_storage from;
@@ -174,7 +204,7 @@ static void read_all(struct pinging *p)
 
 		if (len < 0)
 			return;
-		if (ping_read(p->buf, (size_t)len, p->raw, p->nonce, &reply))
+		if (ping_read(p->buf, (size_t)len, p->v4, p->raw, p->nonce, &reply))
 			take(p, &reply, (struct sockaddr *)&from, came_by(&m));
 	}
 }
@@ -185,10 +215,10 @@ static void ask(struct pinging *p, size_t i, bool sizes)
 {
 	const struct ping *one = &p->v[i];
 
-	if (!addr_is_v4(&one->addr) || one->size >= one->mtu || (sizes && !one->answered))
+	if (!is_asked(p, one) || one->size >= one->mtu || (sizes && !one->answered))
 		return;
 	if (!sizes && !one->answered)
-		send_one(p, i, HEADERS + sizeof(struct message));
+		send_one(p, i, (unsigned)least(p->v4));
 	if (!sizes)
 		send_one(p, i, one->mtu);
 	for (size_t k = 0; sizes && k < ARRAY_SIZE(usual); k++)
@@ -202,7 +232,7 @@ static bool begin(struct pinging *p, bool sizes)
 {
 	p->waiting = 0;
 	for (size_t i = 0; i < p->n; i++)
-		p->waiting += addr_is_v4(&p->v[i].addr) && p->v[i].size < p->v[i].mtu &&
+		p->waiting += is_asked(p, &p->v[i]) && p->v[i].size < p->v[i].mtu &&
 			      (!sizes || p->v[i].answered);
 	return p->waiting;
 }
@@ -297,32 +327,48 @@ static void connect_all(struct ping *v, size_t n)
 
 /* --- all of it --- */
 
-int ping_all(struct ping *v, size_t n)
+static void prepare(struct ping *one)
 {
-	CLEANUP(pinging_free) struct pinging p = {.fd = -1, .v = v, .n = n};
-	bool silent = false;
+	unsigned min = (unsigned)least(addr_is_v4(&one->addr));
+
+	one->mtu = one->mtu > SIZE_MAX_IP ? SIZE_MAX_IP : one->mtu < min ? min : one->mtu;
+	one->answered = false;
+	one->size = 0;
+}
+
+static int ask_family(struct ping *v, size_t n, bool v4)
+{
+	CLEANUP(pinging_free) struct pinging p = {.fd = -1, .v4 = v4, .v = v, .n = n};
+	bool any = false;
 	int r;
 
+	for (size_t i = 0; i < n; i++)
+		any |= is_asked(&p, &v[i]);
+	if (!any)
+		return 0;
 	p.buf = malloc(SIZE_MAX_IP);
 	if (!p.buf)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		unsigned least = HEADERS + sizeof(struct message);
-
-		v[i].mtu = v[i].mtu > SIZE_MAX_IP ? SIZE_MAX_IP
-			   : v[i].mtu < least	  ? least
-						  : v[i].mtu;
-		v[i].answered = false;
-		v[i].size = 0;
-	}
 	r = getrandom(&p.nonce, sizeof(p.nonce), 0) < 0 ? -errno : open_socket(&p);
 	if (!r) {
 		round_of(&p, false);
 		round_of(&p, true);
 	}
+	return r;
+}
+
+int ping_all(struct ping *v, size_t n)
+{
+	bool silent = false;
+	int r, r6;
+
+	for (size_t i = 0; i < n; i++)
+		prepare(&v[i]);
+	r = ask_family(v, n, true);
+	r6 = ask_family(v, n, false);
 	for (size_t i = 0; i < n; i++)
 		silent |= !v[i].answered;
 	if (silent)
 		connect_all(v, n);
-	return r;
+	return r ? r : r6;
 }

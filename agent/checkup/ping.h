@@ -7,7 +7,7 @@
 #include "base/util.h"
 
 struct ping {
-	struct ax_addr addr; /* IPv4; another one is asked by TCP alone */
+	struct ax_addr addr; /* zero: nobody is asked */
 	unsigned mtu;	     /* bytes, IP's header included: the largest packet that is tried */
 
 	/* what was found */
@@ -20,7 +20,8 @@ struct ping {
 			  nothing came, else a negative errno */
 };
 
-/* All at once; some 5 seconds where somebody does not answer, else as long as that takes. 0,
+/* All of a family at once; some 5 seconds for each where somebody does not answer, else as long as
+ * that takes. 0,
  * -ENOMEM, or -EPERM: this process may send no echo requests, and all were asked by TCP alone. */
 int ping_all(struct ping *v, size_t n);
 
@@ -30,6 +31,7 @@ struct ping_reply {
 	uint16_t size;
 	uint64_t sent_ns;
 };
-bool ping_read(const void *data, size_t len, bool raw, uint64_t nonce, struct ping_reply *ret);
+bool ping_read(const void *data, size_t len, bool v4, bool raw, uint64_t nonce,
+	       struct ping_reply *ret);
 
 #endif

@@ -128,10 +128,11 @@ static int taken(const struct ax_addr *addr, bool service, const char *name, con
 /* Of the pool it may have those of this node's blocks. */
 static int judge_block(const struct cluster *c, const struct ax_addr *addr, struct error *e)
 {
+	const struct prefix *of = cluster_pool(c, addr);
 	char text[ADDR_STRLEN], pool[ADDR_STRLEN];
 	const struct peer_block *b;
 
-	if (!prefix_contains(&c->conf.pool, addr))
+	if (!cluster_contains(c, addr))
 		return 0;
 	b = peers_block_of(c, addr);
 	if (b && node_is_own(c, b->rec.node, b->rec.id))
@@ -140,12 +141,11 @@ static int judge_block(const struct cluster *c, const struct ax_addr *addr, stru
 		return error_set(e, -EADDRINUSE,
 				 "the address %s is in a block of the node %s: give one of this "
 				 "node's, see 'ax get nodes', or one outside %s",
-				 addr_format(addr, text), b->rec.node,
-				 prefix_format(&c->conf.pool, pool));
+				 addr_format(addr, text), b->rec.node, prefix_format(of, pool));
 	return error_set(e, -EADDRINUSE,
 			 "the address %s is in the cluster's pool %s, and in no block of this "
 			 "node: give one of those, see 'ax get nodes', or one outside the pool",
-			 addr_format(addr, text), prefix_format(&c->conf.pool, pool));
+			 addr_format(addr, text), prefix_format(of, pool));
 }
 
 /* Whether an app may have it, as far as this node knows. */

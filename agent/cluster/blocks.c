@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of the pool that this node gives addresses out of. A block is a node's from the
+ * The parts of the pools that this node gives addresses out of. A block is a node's from the
  * transaction on that made its key, until somebody deletes that on purpose: it is under no lease,
  * since a node that is away goes on with the addresses that it has.
  */
-#include <arpa/inet.h>
 #include <sys/random.h>
 
 #include "allot/pool.h"
@@ -15,26 +14,12 @@
 /* When fewer are left than a block's this part, another one is claimed. */
 #define LEFT_PART 4
 
-static uint32_t n_blocks_of(const struct prefix *pool)
-{
-	return 1u << (block_len(pool) - pool->len);
-}
-
-static struct prefix nth_block(const struct prefix *pool, uint32_t i)
-{
-	struct prefix p = {.addr = pool->addr, .len = block_len(pool)};
-
-	p.addr.w[3] = htonl(ntohl(p.addr.w[3]) + (i << (128 - p.len)));
-	return p;
-}
-
 /* --- this node's --- */
 
 static struct own_block *find(struct cluster *c, const struct prefix *p)
 {
 	for (size_t i = 0; i < c->n_blocks; i++)
-		if (c->blocks[i].prefix.len == p->len &&
-		    addr_eq(&c->blocks[i].prefix.addr, &p->addr))
+		if (prefix_eq(&c->blocks[i].prefix, p))
 			return &c->blocks[i];
 	return NULL;
 }
@@ -47,13 +32,14 @@ struct own_block *block_add(struct cluster *c, const struct prefix *p)
 		return NULL;
 	c->blocks = more;
 	more[c->n_blocks] = (struct own_block){.prefix = *p};
-	pool_open(&c->a->pool4, p, true);
+	pool_open(cluster_addresses(c, &p->addr), p, true);
 	return &more[c->n_blocks++];
 }
 
 static void adopt(struct cluster *c, struct peer_block *b)
 {
 	struct own_block *own = find(c, &b->rec.prefix);
+	struct pool *pool = cluster_addresses(c, &b->rec.prefix.addr);
 	bool ours = node_is_own(c, b->rec.node, b->rec.id);
 	char text[ADDR_STRLEN];
 
@@ -72,10 +58,10 @@ static void adopt(struct cluster *c, struct peer_block *b)
 		log_error("the cluster %s: %s was this node's block, and is the node %s's: no more "
 			  "addresses are given out of it",
 			  c->conf.name, prefix_format(&b->rec.prefix, text), b->rec.node);
-		pool_open(&c->a->pool4, &own->prefix, false);
+		pool_open(pool, &own->prefix, false);
 	}
 	if (ours && own->lost)
-		pool_open(&c->a->pool4, &own->prefix, true);
+		pool_open(pool, &own->prefix, true);
 	own->lost = !ours;
 	own->sure = ours;
 }
@@ -126,16 +112,15 @@ static void on_claimed(void *arg, int err, const struct etcd_answer *answer, con
 		return;
 	}
 	if (answer->succeeded) {
-		struct prefix p = nth_block(&c->conf.pool, c->cursor);
 		struct etcd_kv kv = {0};
-		struct record_block b = {.prefix = p};
+		struct record_block b = {.prefix = c->claim};
 		char key[RECORD_KEY_MAX];
 		autofree char *text = NULL;
 
 		snprintf(b.node, sizeof(b.node), "%s", c->node);
 		snprintf(b.id, sizeof(b.id), "%s", c->id);
 		text = record_block_text(&b);
-		kv.key = bytes_of(record_block_key(c->conf.name, &p, key));
+		kv.key = bytes_of(record_block_key(c->conf.name, &c->claim, key));
 		kv.value = bytes_of(text ? text : "");
 		if (text)
 			peers_put(c, &kv);
@@ -149,42 +134,50 @@ static void begin_claim(struct cluster *c, const struct prefix *p)
 
 	snprintf(b.node, sizeof(b.node), "%s", c->node);
 	snprintf(b.id, sizeof(b.id), "%s", c->id);
-	c->cursor = (ntohl(p->addr.w[3]) - ntohl(c->conf.pool.addr.w[3])) >> (128 - p->len);
+	c->claim = *p;
 	c->claiming = !block_claim(c->etcd, c->conf.name, &b, c->lease_id, on_claimed, c);
 	if (!c->claiming)
 		cluster_at(c, &c->claim_at_ns, CLUSTER_RETRY_MS / 3);
 }
 
 /* Begins anywhere, that nodes which start together do not all try the same one. */
-static bool find_free(struct cluster *c, struct prefix *ret)
+static bool find_free(struct cluster *c, const struct prefix *pool, struct prefix *ret)
 {
-	uint32_t n = n_blocks_of(&c->conf.pool), start = 0;
+	uint32_t n = block_count(pool), start = 0;
 
 	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
-		start = c->cursor + 1;
+		start = (uint32_t)c->n_blocks;
 	for (uint32_t i = 0; i < n; i++) {
-		*ret = nth_block(&c->conf.pool, (start + i) % n);
+		*ret = block_nth(pool, (start + i) % n);
 		if (!peers_block(c, ret) && !find(c, ret))
 			return true;
 	}
 	return false;
 }
 
-void blocks_want(struct cluster *c)
+static void want_of(struct cluster *c, const struct prefix *pool, bool *exhausted)
 {
-	uint32_t enough = (1u << (128 - block_len(&c->conf.pool))) / LEFT_PART;
+	uint32_t enough = pool->len ? (1u << (128 - block_len(pool))) / LEFT_PART : 0;
 	struct prefix p;
 
-	if (!c->registered || !c->current || c->claiming || pool_left(&c->a->pool4) >= enough)
+	if (c->claiming || pool_left(cluster_addresses(c, &pool->addr)) >= enough)
 		return;
-	if (find_free(c, &p)) {
-		c->exhausted = false;
+	if (find_free(c, pool, &p)) {
+		*exhausted = false;
 		begin_claim(c, &p);
 		return;
 	}
-	if (!c->exhausted)
+	if (!*exhausted)
 		log_error("the cluster %s has no block left of %s for this node: give it a larger "
 			  "pool, or delete those of nodes that do not come back",
-			  c->conf.name, prefix_format(&c->conf.pool, (char[ADDR_STRLEN]){0}));
-	c->exhausted = true;
+			  c->conf.name, prefix_format(pool, (char[ADDR_STRLEN]){0}));
+	*exhausted = true;
+}
+
+void blocks_want(struct cluster *c)
+{
+	if (!c->registered || !c->current)
+		return;
+	want_of(c, &c->conf.pool, &c->exhausted[0]);
+	want_of(c, &c->conf.pool6, &c->exhausted[1]);
 }

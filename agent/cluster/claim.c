@@ -1,19 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a block is, and the transactions by which blocks and addresses become a node's. */
-#include "cluster/priv.h"
+#include <arpa/inet.h>
 
-/* A /24, or a sixteenth of a pool that is smaller than /20. */
-#define BLOCK_LEN   24
+#include "allot/pool.h"
+#include "cluster/priv.h"
+#include "registry/state.h"
+
+/* 256 addresses (a /24; of IPv6 a /120), or a sixteenth of a pool that has few. */
+#define BLOCK_LEN   120
 #define BLOCKS_BITS 4
+#define PART_LEN    108 /* what a pool manages of a larger prefix (allot/pool.h) */
+
+const struct prefix *cluster_pool(const struct cluster *c, const struct ax_addr *of)
+{
+	return addr_is_v4(of) ? &c->conf.pool : &c->conf.pool6;
+}
+
+struct pool *cluster_addresses(const struct cluster *c, const struct ax_addr *of)
+{
+	return addr_is_v4(of) ? &c->a->pool4 : &c->a->pool6;
+}
+
+bool cluster_contains(const struct cluster *c, const struct ax_addr *addr)
+{
+	const struct prefix *pool = cluster_pool(c, addr);
+
+	return pool->len && prefix_contains(pool, addr);
+}
 
 unsigned block_len(const struct prefix *pool)
 {
-	return pool->len + BLOCKS_BITS > 96 + BLOCK_LEN ? pool->len + BLOCKS_BITS : 96 + BLOCK_LEN;
+	return pool->len + BLOCKS_BITS > BLOCK_LEN ? pool->len + BLOCKS_BITS : BLOCK_LEN;
+}
+
+static struct prefix part_of(const struct prefix *pool)
+{
+	struct prefix part = *pool;
+
+	part.len = part.len < PART_LEN ? PART_LEN : part.len;
+	return part;
+}
+
+uint32_t block_count(const struct prefix *pool)
+{
+	struct prefix part = part_of(pool);
+
+	return pool->len ? 1u << (block_len(pool) - part.len) : 0;
+}
+
+struct prefix block_nth(const struct prefix *pool, uint32_t i)
+{
+	struct prefix p = {.addr = pool->addr, .len = block_len(pool)};
+
+	p.addr.w[3] = htonl(ntohl(p.addr.w[3]) + (i << (128 - p.len)));
+	return p;
 }
 
 bool block_of_pool(const struct prefix *pool, const struct prefix *block)
 {
-	return block->len == block_len(pool) && prefix_contains(pool, &block->addr);
+	struct prefix part = part_of(pool);
+
+	return pool->len && block->len == block_len(pool) && prefix_contains(&part, &block->addr);
 }
 
 int block_claim(struct etcd *e, const char *cluster, const struct record_block *b, int64_t lease,

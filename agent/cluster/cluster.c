@@ -43,7 +43,8 @@ int cluster_open(struct agent *a, const struct config_cluster *conf, struct erro
 	if (!conf->name)
 		return 0;
 	c = calloc(1, sizeof(*c));
-	if (!c || config_cluster_copy(conf, &c->conf) || pool_shut(&a->pool4)) {
+	if (!c || config_cluster_copy(conf, &c->conf) || pool_shut(&a->pool4) ||
+	    (conf->pool6.len && pool_shut(&a->pool6))) {
 		free(c);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
@@ -51,18 +52,18 @@ int cluster_open(struct agent *a, const struct config_cluster *conf, struct erro
 	a->cluster = c;
 	a->policy.cluster = c->conf.name;
 	memory_read(c);
-	if (conf->routes == CLUSTER_ROUTES_DIRECT)
-		foreign_pools(c);
 	return 0;
 }
 
 /* (what is wrong is said when the cluster begins) */
 void cluster_prepare(struct agent *a)
 {
+	struct cluster *c = a->cluster;
 	struct error e;
 
-	if (a->cluster && tunnel_is_on(a->cluster) && !tunnel_begin(a->cluster, &e))
-		foreign_pools(a->cluster);
+	if (c &&
+	    (c->conf.routes == CLUSTER_ROUTES_DIRECT || (tunnel_is_on(c) && !tunnel_begin(c, &e))))
+		foreign_pools(c);
 }
 
 static void on_lease(void *arg, enum etcd_lease_event event, int64_t id, const char *why)

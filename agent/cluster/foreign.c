@@ -82,7 +82,7 @@ void foreign_pool_read(struct cluster *c, const struct etcd_kv *kv)
 			 c->conf.name);
 	else if (record_pool_read(kv->value.data, kv->value.len, &p, &e))
 		snprintf(text, sizeof(text), "its pool cannot be read: %.200s", e.text);
-	else if (p.len != c->conf.pool.len || !addr_eq(&p.addr, &c->conf.pool.addr))
+	else if (!prefix_eq(&p, &c->conf.pool))
 		snprintf(text, sizeof(text),
 			 "its pool is %s, and this node's config has %s: give the peer its own "
 			 "cluster's pool",
@@ -176,6 +176,7 @@ static struct cluster *make(struct cluster *home, const struct config_peer *peer
 	c->home = home;
 	c->conf.name = strdup(peer->name);
 	c->conf.pool = peer->pool;
+	c->conf.pool6 = peer->pool6;
 	if (!c->conf.name) {
 		release(c);
 		return NULL;
@@ -242,12 +243,19 @@ void foreign_close(struct cluster *home)
 	}
 }
 
+static void add_pools(struct agent *a, const struct prefix *v4, const struct prefix *v6)
+{
+	a->nodes[a->n_nodes++] = *v4;
+	if (v6->len && a->has_ipv6)
+		a->nodes[a->n_nodes++] = *v6;
+}
+
 void foreign_pools(const struct cluster *home)
 {
 	struct agent *a = home->a;
 
 	a->n_nodes = 0;
-	a->nodes[a->n_nodes++] = home->conf.pool;
+	add_pools(a, &home->conf.pool, &home->conf.pool6);
 	for (size_t i = 0; i < home->conf.n_peers; i++)
-		a->nodes[a->n_nodes++] = home->conf.peers[i].pool;
+		add_pools(a, &home->conf.peers[i].pool, &home->conf.peers[i].pool6);
 }

@@ -30,9 +30,10 @@ static int find_name(char ret[RECORD_NAME_MAX + 1], struct error *e)
 }
 
 struct found {
-	const struct prefix *pool;
+	const struct cluster *c;
 	struct ax_addr addr;
 	unsigned n;
+	bool known; /* the address that is this node's by now is among them */
 };
 
 static int note_address(void *arg, const struct ax_addr *addr)
@@ -42,7 +43,7 @@ static int note_address(void *arg, const struct ax_addr *addr)
 
 	prefix_parse("169.254.0.0/16", &p);
 	if (!addr_is_v4(addr) || want_unicast(addr) || prefix_contains(&p, addr) ||
-	    prefix_contains(f->pool, addr) || addr_eq(addr, &f->addr))
+	    cluster_contains(f->c, addr) || addr_eq(addr, &f->addr))
 		return 0;
 	f->addr = *addr;
 	f->n++;
@@ -51,7 +52,7 @@ static int note_address(void *arg, const struct ax_addr *addr)
 
 static int find_address(struct cluster *c, struct error *e)
 {
-	struct found f = {.pool = &c->conf.pool};
+	struct found f = {.c = c};
 	int r = nl_host_addr_each(c->a->nl, note_address, &f);
 
 	if (r)
@@ -65,6 +66,61 @@ static int find_address(struct cluster *c, struct error *e)
 			      "nodes reach it as cluster.node.address");
 	c->address = f.addr;
 	return 0;
+}
+
+/* (those of the pool are on lo) */
+static int note_address6(void *arg, const struct ax_addr *addr)
+{
+	struct found *f = arg;
+
+	if (want_unicast(addr) || cluster_contains(f->c, addr) || addr_eq(addr, &f->addr))
+		return 0;
+	f->known |= addr_eq(addr, &f->c->address6);
+	f->addr = *addr;
+	f->n++;
+	return 0;
+}
+
+/* The only one; or, when there are more by now, that which it was. Without one all else of the node
+ * goes on: what it means is in the status. */
+static void find_address6(struct cluster *c)
+{
+	char was[sizeof(c->no_address6)];
+	struct found f = {.c = c};
+	int r = nl_host_addr6_each(c->a->nl, note_address6, &f);
+
+	if (r)
+		return; /* the next look may tell */
+	memcpy(was, c->no_address6, sizeof(was));
+	c->no_address6[0] = 0;
+	if (f.n != 1 && !f.known) {
+		c->address6 = (struct ax_addr){0};
+		snprintf(c->no_address6, sizeof(c->no_address6),
+			 "this machine has %s IPv6 address%s: give the one by which other nodes "
+			 "reach its blocks of IPv6 as cluster.node.address6, or all nodes routes: "
+			 "wireguard",
+			 f.n ? "several" : "no", f.n ? "es" : "");
+	} else if (!f.known) {
+		c->address6 = f.addr;
+	}
+	if (c->no_address6[0] && !streq(c->no_address6, was))
+		log_warn("the cluster %s: %s", c->conf.name, c->no_address6);
+}
+
+void node_look(struct cluster *c)
+{
+	struct ax_addr was = c->address6;
+
+	if (!c->conf.pool6.len || c->conf.routes != CLUSTER_ROUTES_DIRECT)
+		return;
+	if (!addr_is_zero(&c->conf.address6))
+		c->address6 = c->conf.address6;
+	else
+		find_address6(c);
+	if (addr_eq(&was, &c->address6))
+		return;
+	memory_write(c);
+	cluster_at(c, &c->node_at_ns, 0);
 }
 
 static uint64_t hash(uint64_t h, const char *text)
@@ -103,6 +159,7 @@ int node_identify(struct cluster *c, struct error *e)
 	c->address = c->conf.address;
 	if (!r && addr_is_zero(&c->address))
 		r = find_address(c, e);
+	node_look(c);
 	/* under its lease the former name would stay as if it were another node that is up */
 	if (!r && c->was_node[0] && !streq(c->was_node, c->node)) {
 		log_info("the cluster %s: this node was %s before", c->conf.name, c->was_node);
@@ -160,6 +217,7 @@ static void failed(struct cluster *c, int err, const char *error)
 static char *own_text(const struct cluster *c)
 {
 	struct record_node n = {.address = c->address,
+				.address6 = c->address6,
 				.since = c->since,
 				.version = AX_VERSION,
 				.clock_known = c->clock_known,
@@ -229,7 +287,8 @@ static void name_is_taken(struct cluster *c, const struct etcd_kv *kv)
 	wrong(c, text);
 }
 
-static bool pool_fits(struct cluster *c, const struct etcd_op_answer *got)
+static bool pool_fits(struct cluster *c, const struct prefix *pool,
+		      const struct etcd_op_answer *got)
 {
 	char text[320], theirs[ADDR_STRLEN], ours[ADDR_STRLEN];
 	struct error e = {0};
@@ -237,13 +296,13 @@ static bool pool_fits(struct cluster *c, const struct etcd_op_answer *got)
 
 	if (!got->n || record_pool_read(got->kvs[0].value.data, got->kvs[0].value.len, &p, &e)) {
 		snprintf(text, sizeof(text), "its pool cannot be read: %.150s", e.text);
-	} else if (p.len == c->conf.pool.len && addr_eq(&p.addr, &c->conf.pool.addr)) {
+	} else if (prefix_eq(&p, pool)) {
 		return true;
 	} else {
 		snprintf(text, sizeof(text),
 			 "its pool is %s, and this node's config has %s: give all nodes the same "
 			 "cluster.pool",
-			 prefix_format(&p, theirs), prefix_format(&c->conf.pool, ours));
+			 prefix_format(&p, theirs), prefix_format(pool, ours));
 	}
 	wrong(c, text);
 	return false;
@@ -287,30 +346,32 @@ static int take_name(struct cluster *c)
 	return text ? etcd_txn(c->etcd, &t, on_registered, c, NULL) : -ENOMEM;
 }
 
-static void on_pool(void *arg, int err, const struct etcd_answer *answer, const char *error)
+/* Whether the cluster's pool is this node's. False, if it is not: that is said. */
+static bool has_pool(struct cluster *c, const struct prefix *pool, int err,
+		     const struct etcd_answer *answer, const char *error)
 {
-	struct cluster *c = arg;
-
 	c->registering = false;
-	if (err) {
+	if (err)
 		failed(c, err, error);
-		return;
-	}
-	if (!answer->succeeded && (answer->n_ops != 1 || !pool_fits(c, &answer->ops[0])))
-		return;
-	c->registering = !take_name(c);
-	if (!c->registering)
+	return !err &&
+	       (answer->succeeded || (answer->n_ops == 1 && pool_fits(c, pool, &answer->ops[0])));
+}
+
+static void then(struct cluster *c, int err)
+{
+	c->registering = !err;
+	if (err)
 		cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS);
 }
 
-/* First the pool, which is the same for all: who has another one is told before he has any part of
- * it. */
-void node_register(struct cluster *c)
+/* Makes the key of one of the pools, or reads it. */
+static int ask_pool(struct cluster *c, const struct prefix *pool, etcd_done_fn fn)
 {
 	char key[RECORD_KEY_MAX];
-	autofree char *text = record_pool_text(&c->conf.pool);
-	struct etcd_compare none = {.key = bytes_of(record_pool_key(c->conf.name, key)),
-				    .target = ETCD_VERSION};
+	autofree char *text = record_pool_text(pool);
+	struct etcd_compare none = {
+		.key = bytes_of(record_pool_key(c->conf.name, addr_is_v4(&pool->addr), key)),
+		.target = ETCD_VERSION};
 	struct etcd_op put = {
 		.kind = ETCD_PUT, .key = bytes_of(key), .value = bytes_of(text ? text : "")};
 	struct etcd_op get = {.kind = ETCD_GET, .key = bytes_of(key)};
@@ -322,11 +383,32 @@ void node_register(struct cluster *c)
 			     .n_failure = 1,
 			     .twice = true};
 
-	if (!c->etcd || !c->lease_id || c->registering || c->registered)
+	return text ? etcd_txn(c->etcd, &t, fn, c, NULL) : -ENOMEM;
+}
+
+static void on_pool6(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	if (has_pool(c, &c->conf.pool6, err, answer, error))
+		then(c, take_name(c));
+}
+
+static void on_pool(void *arg, int err, const struct etcd_answer *answer, const char *error)
+{
+	struct cluster *c = arg;
+
+	if (!has_pool(c, &c->conf.pool, err, answer, error))
 		return;
-	c->registering = text && !etcd_txn(c->etcd, &t, on_pool, c, NULL);
-	if (!c->registering)
-		cluster_at(c, &c->register_at_ns, CLUSTER_RETRY_MS);
+	then(c, c->conf.pool6.len ? ask_pool(c, &c->conf.pool6, on_pool6) : take_name(c));
+}
+
+/* First the pools, which are the same for all: who has another one is told before he has any part
+ * of it. (Who has none of IPv6 has no part of that.) */
+void node_register(struct cluster *c)
+{
+	if (c->etcd && c->lease_id && !c->registering && !c->registered)
+		then(c, ask_pool(c, &c->conf.pool, on_pool));
 }
 
 void node_unregistered(struct cluster *c)

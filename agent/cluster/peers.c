@@ -215,13 +215,17 @@ static int put_block(struct cluster *c, const struct etcd_kv *kv, const struct r
 		     struct error *e)
 {
 	char key[RECORD_KEY_MAX];
+	const struct prefix *pool;
 	struct peer_block find, *b;
 	struct peer_node *n;
 	int r = record_block_read(kv->value.data, kv->value.len, &find.rec, e);
 
 	if (r || !fits(c, kv, record_block_key(c->conf.name, &find.rec.prefix, key)))
 		return r;
-	if (!block_of_pool(&c->conf.pool, &find.rec.prefix))
+	pool = cluster_pool(c, &find.rec.prefix.addr);
+	if (!pool->len)
+		return 0; /* of nodes that have IPv6, which this one has not */
+	if (!block_of_pool(pool, &find.rec.prefix))
 		return error_set(e, -EINVAL, "it is no block of the pool");
 	n = get_node(c, find.rec.node);
 	b = n ? peers_block(c, &find.rec.prefix) : NULL;
@@ -317,7 +321,7 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 	CLEANUP(record_app_free) struct record_app rec;
 	char key[RECORD_KEY_MAX];
 	struct across_told *across = NULL;
-	struct remote *told = NULL;
+	struct remote *told[2] = {0};
 	struct peer_app *app;
 	int r = record_app_read(kv->value.data, kv->value.len, &rec, e);
 
@@ -334,8 +338,9 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 		return 0;
 	}
 	if (app) { /* (what is told of it stays as it is, if that is the same) */
-		told = app->remote;
-		app->remote = NULL;
+		told[0] = app->remote;
+		told[1] = app->remote6;
+		app->remote = app->remote6 = NULL;
 		across = app->across;
 		app->across = NULL;
 		peers_drop_app(c, app);
@@ -349,11 +354,13 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 	if (!app) {
 		struct peer_app none = {.across = across};
 
-		remote_drop(c->a, told);
+		remote_drop(c->a, told[0]);
+		remote_drop(c->a, told[1]);
 		translate_app(c, &none);
 		return error_set(e, -ENOMEM, "out of memory");
 	}
-	app->remote = told;
+	app->remote = told[0];
+	app->remote6 = told[1];
 	app->across = across;
 	app->at = was ? was->at : 0;
 	if (was && was->away)
@@ -396,6 +403,8 @@ void peers_put(struct cluster *c, const struct etcd_kv *kv)
 		break;
 	case RECORD_APP:
 		r = put_app(c, kv, NULL, &e);
+		break;
+	case RECORD_POOL6: /* (a block that is not of this node's is left out) */
 		break;
 	case RECORD_POOL:
 		if (c->home)
@@ -628,9 +637,10 @@ void peers_settle(struct cluster *c)
 
 struct peer_block *peers_block_of(const struct cluster *c, const struct ax_addr *addr)
 {
-	struct prefix p = {.addr = *addr, .len = block_len(&c->conf.pool)};
+	const struct prefix *pool = cluster_pool(c, addr);
+	struct prefix p = {.addr = *addr, .len = block_len(pool)};
 
-	if (!prefix_contains(&c->conf.pool, addr))
+	if (!cluster_contains(c, addr))
 		return NULL;
 	p.addr.w[3] &= htonl(~0u << (128 - p.len));
 	return peers_block(c, &p);

@@ -25,6 +25,13 @@
 
 struct cluster;
 
+/* The way to an address of a node's. */
+struct node_hop {
+	uint64_t look; /* of routes_sync(), that asked for it last; 0: none */
+	int none;      /* a negative errno: there is none */
+	struct next_hop to;
+};
+
 struct peer_node {
 	struct record_node rec; /* its name alone, if it was never seen */
 	struct cluster *of;
@@ -38,9 +45,7 @@ struct peer_node {
 				    one has it from etcd */
 	uint64_t away_ns;	 /* since when it is; 0: it is not, or for long */
 	size_t n_apps, n_blocks;
-	uint64_t look; /* of routes_sync(), that asked for the way there last; 0: none */
-	int no_hop;    /* a negative errno: there is none */
-	struct next_hop hop;
+	struct node_hop hop, hop6; /* to its address, and to that for blocks of IPv6 */
 	/* tunnel.c's */
 	char no_peer[256];	  /* why it is no peer; "": it is, or is not to be */
 	struct ax_addr told_addr; /* where it is, as the kernel was told last */
@@ -56,6 +61,7 @@ struct peer_app {
 	bool gone;		 /* out of the table: its node may be no more */
 	char *name, *node_name;	 /* as they are called here; NULL: as in its record */
 	struct remote *remote;	 /* as the programs are told of it; NULL: they are not */
+	struct remote *remote6;	 /* the same of its IPv6 address */
 	int64_t revision, lease; /* of its key */
 	uint64_t hash;		 /* of its value */
 	int64_t at;		 /* as of a node */
@@ -159,10 +165,12 @@ struct cluster {
 
 	char node[RECORD_NAME_MAX + 1], id[RECORD_ID_LEN + 1];
 	char was_node[RECORD_NAME_MAX + 1]; /* the name before this agent; "": not known */
-	struct ax_addr address;
-	int64_t since;	  /* UNIX time: the agent's first start since the machine's */
-	char failed[512]; /* why there is no client; "": there is one */
-	char wrong[320];  /* why this node is not registered; "": it is, or nobody knows yet */
+	struct ax_addr address, address6;
+	char no_address6[200]; /* why there is none by which its IPv6 blocks are reached; "":
+				  there is, or needs not be */
+	int64_t since;	       /* UNIX time: the agent's first start since the machine's */
+	char failed[512];      /* why there is no client; "": there is one */
+	char wrong[320];       /* why this node is not registered; "": it is, or nobody knows yet */
 
 	struct etcd *etcd;
 	bool connected;	  /* as it was said last */
@@ -197,8 +205,8 @@ struct cluster {
 
 	struct own_block *blocks;
 	size_t n_blocks;
-	bool claiming, exhausted;
-	uint32_t cursor; /* of the block that is tried next */
+	bool claiming, exhausted[2]; /* [1]: of IPv6 */
+	struct prefix claim;	     /* what is claimed, or was last */
 	uint64_t claim_at_ns;
 
 	struct own_address *addresses; /* by address */
@@ -307,6 +315,8 @@ bool node_is_own(const struct cluster *c, const char *node, const char *id);
 /* Who this is: the config's words, or the machine's. -EINVAL with a sentence. */
 void node_make_id(struct cluster *c); /* its number alone */
 int node_identify(struct cluster *c, struct error *e);
+/* Its IPv6 address may be another one by now: SLAAC takes its time, and changes it. */
+void node_look(struct cluster *c);
 void node_register(struct cluster *c);
 /* The lease is another, or etcd says that the node's key is not this one's: all is written anew. */
 void node_unregistered(struct cluster *c);
@@ -378,7 +388,16 @@ int block_claim(struct etcd *e, const char *cluster, const struct record_block *
 		etcd_done_fn done, void *arg);
 /* NULL: out of memory. */
 struct own_block *block_add(struct cluster *c, const struct prefix *p);
+/* The pool of that address's family (len 0: the cluster has none), and what this node gives out of
+ * it. */
+const struct prefix *cluster_pool(const struct cluster *c, const struct ax_addr *of);
+struct pool *cluster_addresses(const struct cluster *c, const struct ax_addr *of);
+/* Whether it is of one of its pools. */
+bool cluster_contains(const struct cluster *c, const struct ax_addr *addr);
+/* Blocks of a pool, of its first 2^20 addresses. */
 unsigned block_len(const struct prefix *pool);
+uint32_t block_count(const struct prefix *pool);
+struct prefix block_nth(const struct prefix *pool, uint32_t i);
 bool block_of_pool(const struct prefix *pool, const struct prefix *block);
 
 /* --- addresses.c --- */
@@ -423,8 +442,8 @@ void routes_app_gone(struct cluster *c, struct peer_app *app);
 
 /* Whether there is to be a way to it: it is another node's. */
 bool is_others(const struct cluster *c, const struct peer_block *b);
-/* The way to a node's address, into its hop, asked for once in a look. Its no_hop. */
-int routes_hop(struct cluster *c, struct peer_node *n);
+/* The way to the node's address, or the one for blocks of IPv6; asked for once in a look. */
+const struct node_hop *routes_hop(struct cluster *c, struct peer_node *n, bool six);
 
 /* --- tunnel.c: the way through WireGuard --- */
 bool tunnel_is_on(const struct cluster *c);

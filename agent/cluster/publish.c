@@ -50,8 +50,10 @@ static int note_server(void *arg, const struct ax_endpoint *ep, const struct ax_
 		l->v = more;
 		l->room = room;
 	}
-	l->v[l->n++] = (struct server){
-		.app = s->app, .port = {.port = ntohs(ep->port_be), .proto = (uint8_t)ep->proto}};
+	l->v[l->n++] = (struct server){.app = s->app,
+				       .port = {.port = ntohs(ep->port_be),
+						.proto = (uint8_t)ep->proto,
+						.only = addr_is_v4(&ep->addr) ? 4 : 6}};
 	return 0;
 }
 
@@ -73,8 +75,9 @@ static int by_app(const void *key, const void *one)
 	return id < app ? -1 : id > app;
 }
 
-/* Those of one app, each once. Returns how many. */
-static size_t ports_of(const struct servers *l, uint32_t id, struct other_port *ret)
+/* Those of one app, each once; which family they are of is said if it has both. Returns how many.
+ */
+static size_t ports_of(const struct servers *l, uint32_t id, bool both, struct other_port *ret)
 {
 	const struct server *s = l->n ? bsearch(&id, l->v, l->n, sizeof(*l->v), by_app) : NULL;
 	size_t n = 0;
@@ -84,6 +87,10 @@ static size_t ports_of(const struct servers *l, uint32_t id, struct other_port *
 	for (; s && s < l->v + l->n && s->app == id && n < RECORD_PORTS_MAX; s++)
 		if (!n || ret[n - 1].port != s->port.port || ret[n - 1].proto != s->port.proto)
 			ret[n++] = s->port;
+		else if (ret[n - 1].only != s->port.only)
+			ret[n - 1].only = 0;
+	for (size_t i = 0; i < n && !both; i++)
+		ret[i].only = 0;
 	return n;
 }
 
@@ -110,7 +117,8 @@ static char *text_of(struct cluster *c, const struct app *app, const struct serv
 		return NULL;
 	if (strlen(labels) > RECORD_LABELS_MAX)
 		labels[0] = 0;
-	rec.n_ports = ports_of(l, app->id, ports);
+	rec.n_ports =
+		ports_of(l, app->id, !addr_is_zero(&rec.ip4) && !addr_is_zero(&rec.ip6), ports);
 	rec.n_states = serving_of(serving, app->id, states);
 	for (size_t i = 0; translate_is_on(c) && rec.host && i < rec.n_ports; i++)
 		if (ports[i].proto == IPPROTO_TCP && !addr_is_zero(&rec.ip4))

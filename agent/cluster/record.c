@@ -53,6 +53,7 @@ char *record_node_text(const struct record_node *n)
 			      "since", (json_int_t)n->since, "version", n->version);
 
 	put_addr(j, "address", &n->address);
+	put_addr(j, "address6", &n->address6);
 	if (j && n->config)
 		json_object_set_new(j, "config", json_integer((json_int_t)n->config));
 	if (j && n->config_why[0])
@@ -164,6 +165,8 @@ char *record_app_text(const struct record_app *a)
 
 		if (one && a->ports[i].via)
 			json_object_set_new(one, "via", json_integer(a->ports[i].via));
+		if (one && a->ports[i].only)
+			json_object_set_new(one, "family", json_integer(a->ports[i].only));
 		json_array_append_new(ports, one);
 	}
 	if (!j || !ports || json_object_set_new(j, "ports", ports)) {
@@ -319,6 +322,9 @@ int record_node_read(const void *data, size_t len, struct record_node *ret, stru
 	read_name(&f, "name", ret->name);
 	read_id(&f, ret->id);
 	read_addr(&f, "address", &ret->address);
+	read_addr(&f, "address6", &ret->address6);
+	if (addr_is_v4(&ret->address6))
+		bad(&f, "address6", "an IPv6 address");
 	ret->since = read_int(&f, "since", 0, INT64_MAX / 2);
 	read_text(&f, "version", ret->version, sizeof(ret->version));
 	if (json_object_get(f.j, "config"))
@@ -453,6 +459,7 @@ static void read_ports(struct fields *f, struct record_app *ret)
 		const char *proto = json_string_value(json_object_get(one, "proto"));
 		json_int_t port = json_integer_value(json_object_get(one, "port"));
 		json_int_t via = json_integer_value(json_object_get(one, "via"));
+		json_int_t family = json_integer_value(json_object_get(one, "family"));
 
 		if (port < 1 || port > 65535 || !proto || via < 0 || via > 65535) {
 			bad(f, "ports", "a list of ports");
@@ -463,6 +470,7 @@ static void read_ports(struct fields *f, struct record_app *ret)
 		ret->ports[ret->n_ports++] = (struct other_port){
 			.port = (uint16_t)port,
 			.proto = streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP,
+			.only = family == 4 || family == 6 ? (uint8_t)family : 0,
 			.via = (uint16_t)via};
 	}
 }
@@ -566,9 +574,9 @@ char *record_root(const char *cluster, char *buf)
 	return buf;
 }
 
-char *record_pool_key(const char *cluster, char *buf)
+char *record_pool_key(const char *cluster, bool v4, char *buf)
 {
-	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/pool", cluster);
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/pool%s", cluster, v4 ? "" : "6");
 	return buf;
 }
 
@@ -591,7 +599,8 @@ char *record_block_key(const char *cluster, const struct prefix *p, char *buf)
 	slash = strchr(prefix_format(p, text), '/');
 	if (slash)
 		*slash = '-';
-	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/blocks/%.63s", cluster, text);
+	snprintf(buf, RECORD_KEY_MAX, "/ax/%.63s/blocks%s/%.63s", cluster,
+		 addr_is_v4(&p->addr) ? "" : "6", text);
 	return buf;
 }
 
@@ -627,11 +636,9 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 	static const struct {
 		const char *below;
 		enum record_kind kind;
-	} kinds[] = {{"nodes/", RECORD_NODE},
-		     {"blocks/", RECORD_BLOCK},
-		     {"apps/", RECORD_APP},
-		     {"addresses/", RECORD_ADDRESS},
-		     {"configs/", RECORD_CONFIG}};
+	} kinds[] = {{"nodes/", RECORD_NODE},	     {"blocks/", RECORD_BLOCK},
+		     {"blocks6/", RECORD_BLOCK},     {"apps/", RECORD_APP},
+		     {"addresses/", RECORD_ADDRESS}, {"configs/", RECORD_CONFIG}};
 	char root[RECORD_KEY_MAX];
 	size_t at = strlen(record_root(cluster, root));
 	const char *rest = (const char *)key + at;
@@ -641,6 +648,8 @@ enum record_kind record_kind(const char *cluster, const void *key, size_t len)
 	len -= at;
 	if (len == 4 && memcmp(rest, "pool", 4) == 0)
 		return RECORD_POOL;
+	if (len == 5 && memcmp(rest, "pool6", 5) == 0)
+		return RECORD_POOL6;
 	if (len == 6 && memcmp(rest, "config", 6) == 0)
 		return RECORD_CONFIG_NOW;
 	if (len == 3 && memcmp(rest, "key", 3) == 0)

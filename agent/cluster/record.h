@@ -3,10 +3,12 @@
  * What nodes write of themselves into the registry, one key for each thing:
  *
  *   /ax/CLUSTER/pool		    the prefix that is cut into blocks
+ *   /ax/CLUSTER/pool6		    the same of IPv6, where nodes have one
  *   /ax/CLUSTER/key		    the secret of `routes: translate`
  *   /ax/CLUSTER/nodes/NAME	    a node, under its lease
  *   /ax/CLUSTER/blocks/ADDRESS-LEN who has a block; under no lease: it is nobody else's while its
  *				    node is away
+ *   /ax/CLUSTER/blocks6/ADDRESS-LEN the same of IPv6 (an ax that knows of none does not look there)
  *   /ax/CLUSTER/apps/NODE/ID	    an app, under its node's lease
  *   /ax/CLUSTER/addresses/ADDRESS  who has an address that was asked for and is of no block of his,
  *				    under his lease (of a service on several nodes: one of them)
@@ -42,7 +44,8 @@ struct record_node {
 	char name[RECORD_NAME_MAX + 1];
 	char id[RECORD_ID_LEN + 1]; /* hexadecimal: whose name it is, also after a new start */
 	struct ax_addr address;
-	int64_t since; /* UNIX time of the agent's first start */
+	struct ax_addr address6; /* by which blocks of IPv6 are reached; zero: by none */
+	int64_t since;		 /* UNIX time of the agent's first start */
 	char version[32];
 	int64_t config;	      /* the revision of the cluster's config that holds there; 0: none */
 	char config_why[160]; /* why not the newest one; "": it is, or nobody knows */
@@ -123,6 +126,7 @@ int record_secret_read(const void *data, size_t len, struct ax_across_key *ret, 
 enum record_kind {
 	RECORD_OTHER,
 	RECORD_POOL,
+	RECORD_POOL6,
 	RECORD_NODE,
 	RECORD_BLOCK,
 	RECORD_APP,
@@ -132,12 +136,12 @@ enum record_kind {
 	RECORD_SECRET
 };
 
-/* What a key (any bytes) is of. */
+/* What a key (any bytes) is of; blocks of both families are RECORD_BLOCK. */
 enum record_kind record_kind(const char *cluster, const void *key, size_t len);
 
 /* "/ax/CLUSTER/" and the keys below it, into buf of RECORD_KEY_MAX. Returns it. */
 char *record_root(const char *cluster, char *buf);
-char *record_pool_key(const char *cluster, char *buf);
+char *record_pool_key(const char *cluster, bool v4, char *buf);
 char *record_secret_key(const char *cluster, char *buf);
 char *record_node_key(const char *cluster, const char *node, char *buf);
 char *record_block_key(const char *cluster, const struct prefix *p, char *buf);

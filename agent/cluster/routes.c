@@ -47,21 +47,25 @@ static bool is_named(const struct peer_app *app, const struct name *n)
 	       (app->other.in || !n || n->n_others < FOREIGN_COPIES_MAX);
 }
 
-/* By its name it is found as long as there is a way to it. */
+/* By its name it is found as long as there is a way to it, at the addresses that have one. */
 static void name_app(struct cluster *c, struct peer_app *app)
 {
 	const struct name *n = app->name ? name_find(c->a, app->name) : NULL;
+	const struct ax_addr none = {0}, *ip4 = app->remote ? &app->rec.ip4 : &none;
+	const struct ax_addr *ip6 = app->remote6 ? &app->rec.ip6 : &none;
+	bool found = (app->remote || app->remote6) && (!c->home || is_named(app, n));
 
-	if (!app->remote || (c->home && !is_named(app, n))) {
-		other_remove(c->a, &app->other);
+	if (found && app->other.in && addr_eq(&app->other.ip4, ip4) &&
+	    addr_eq(&app->other.ip6, ip6))
 		return;
-	}
-	if (app->other.in)
+	other_remove(c->a, &app->other);
+	if (!found)
 		return;
 	app->other = (struct other_app){.node = c->home ? app->node_name : app->rec.node,
 					.app = c->home ? app->name : app->rec.name,
 					.cluster = c->home ? c->conf.name : NULL,
-					.ip4 = app->rec.ip4,
+					.ip4 = *ip4,
+					.ip6 = *ip6,
 					.ports = app->rec.ports,
 					.n_ports = app->rec.n_ports,
 					.states = app->rec.states,
@@ -92,11 +96,12 @@ static const char *labels_of(const struct cluster *c, const struct peer_app *app
 }
 
 /* A node speaks for the addresses of its own blocks alone. */
-static void tell_app(struct cluster *c, struct peer_app *app)
+static void tell_address(struct cluster *c, struct peer_app *app, const struct ax_addr *addr,
+			 struct remote **told)
 {
-	const struct peer_block *b = has_ways(c) ? peers_block_of(c, &app->rec.ip4) : NULL;
+	const struct peer_block *b = has_ways(c) ? peers_block_of(c, addr) : NULL;
 	char label[FOREIGN_LABELS_MAX];
-	const struct remote_app to = {.addr = &app->rec.ip4,
+	const struct remote_app to = {.addr = addr,
 				      .name = name_of(app),
 				      .labels = labels_of(c, app, label),
 				      .ifindex = b ? b->way.ifindex : 0,
@@ -104,11 +109,11 @@ static void tell_app(struct cluster *c, struct peer_app *app)
 	struct error e = {0};
 
 	if (!to.ifindex || b->node != app->node) {
-		remote_drop(c->a, app->remote);
-		app->remote = NULL;
+		remote_drop(c->a, *told);
+		*told = NULL;
 		return;
 	}
-	if (remote_put(c->a, &to, &app->remote, &e) == 0)
+	if (remote_put(c->a, &to, told, &e) == 0)
 		return;
 	/* (one for all of them: what is wrong may be said with other words for each) */
 	c = home_of(c);
@@ -121,7 +126,8 @@ static void tell_app(struct cluster *c, struct peer_app *app)
 
 void routes_app(struct cluster *c, struct peer_app *app)
 {
-	tell_app(c, app);
+	tell_address(c, app, &app->rec.ip4, &app->remote);
+	tell_address(c, app, &app->rec.ip6, &app->remote6);
 	translate_app(c, app);
 	name_app(c, app);
 }
@@ -130,7 +136,8 @@ void routes_app_gone(struct cluster *c, struct peer_app *app)
 {
 	other_remove(c->a, &app->other);
 	remote_drop(c->a, app->remote);
-	app->remote = NULL;
+	remote_drop(c->a, app->remote6);
+	app->remote = app->remote6 = NULL;
 	translate_app(c, app);
 	app->gone = true;
 }
@@ -229,10 +236,10 @@ static int note_own(void *arg, const struct nl_route *r)
 	return table_add(arg, r);
 }
 
-/* In whose pool it is: this cluster's, or a peer's. NULL: in none. */
+/* In whose pools it is: this cluster's, or a peer's. NULL: in none. */
 static const struct cluster *of_pool(const struct cluster *c, const struct ax_addr *addr)
 {
-	while (c && !prefix_contains(&c->conf.pool, addr))
+	while (c && !cluster_contains(c, addr))
 		c = c->next;
 	return c;
 }
@@ -243,7 +250,10 @@ static int note_foreign(void *arg, const struct nl_route *r)
 
 	const struct cluster *v = of_pool(t->clusters, &r->dst.addr);
 
-	return r->v4_default || !v || r->dst.len <= v->conf.pool.len ? 0 : table_add(t, r);
+	if (r->v4_default || r->v6_default || !v ||
+	    r->dst.len <= cluster_pool(v, &r->dst.addr)->len)
+		return 0;
+	return table_add(t, r);
 }
 
 /* By address, larger prefixes first. */
@@ -399,9 +409,9 @@ static bool is_free(const struct sync *s, struct peer_block *b)
 		return true;
 	if_indextoname(r->ifindex, device);
 	snprintf(b->way.why, sizeof(b->way.why),
-		 "a route to %s by %s that is not ax's is in the way: remove it (ip route del %s), "
-		 "or give the cluster another pool",
-		 prefix_format(&r->dst, text), device, text);
+		 "a route to %s by %s that is not ax's is in the way: remove it (ip %sroute del "
+		 "%s), or give the cluster another pool",
+		 prefix_format(&r->dst, text), device, addr_is_v4(&r->dst.addr) ? "" : "-6 ", text);
 	return false;
 }
 
@@ -413,15 +423,16 @@ bool is_others(const struct cluster *c, const struct peer_block *b)
 }
 
 /* Asked for once in a look, however many blocks the node has. */
-int routes_hop(struct cluster *c, struct peer_node *n)
+const struct node_hop *routes_hop(struct cluster *c, struct peer_node *n, bool six)
 {
-	if (n->look == c->looks)
-		return n->no_hop;
-	n->look = c->looks;
-	n->hop = (struct next_hop){0};
-	n->no_hop = of_pool(c, &n->rec.address) ? -ELOOP
-						: next_hop_find(c->a->nl, &n->rec.address, &n->hop);
-	return n->no_hop;
+	const struct ax_addr *addr = six ? &n->rec.address6 : &n->rec.address;
+	struct node_hop *hop = six ? &n->hop6 : &n->hop;
+
+	if (hop->look == c->looks)
+		return hop;
+	*hop = (struct node_hop){.look = c->looks};
+	hop->none = of_pool(c, addr) ? -ELOOP : next_hop_find(c->a->nl, addr, &hop->to);
+	return hop;
 }
 
 /* Another cluster does not say where this one's nodes are. */
@@ -432,42 +443,62 @@ static bool is_here(const struct sync *s, const struct ax_addr *addr)
 	return s->of->home && has(&s->here, &r);
 }
 
+static void add_here(struct table *t, const struct ax_addr *addr)
+{
+	const struct nl_route r = {.dst = {.addr = *addr, .len = 128}};
+
+	if (!addr_is_zero(addr))
+		table_add(t, &r);
+}
+
 static void note_here(const void *at, VISIT which, void *arg)
 {
 	const struct peer_node *n = *(struct peer_node *const *)at;
-	const struct nl_route r = {.dst = {.addr = n->rec.address, .len = 128}};
 
-	if ((which == postorder || which == leaf) && !addr_is_zero(&n->rec.address))
-		table_add(arg, &r);
+	if (which != postorder && which != leaf)
+		return;
+	add_here(arg, &n->rec.address);
+	add_here(arg, &n->rec.address6);
 }
 
-static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop *hop)
+/* IPv4 packets can be sent to an IPv4 address alone, and IPv6 ones to an IPv6 address. */
+static bool has_address(struct peer_block *b, bool six)
 {
 	const struct record_node *n = &b->node->rec;
-	char text[ADDR_STRLEN];
-	int r;
 
-	if (!addr_is_v4(&n->address)) {
-		snprintf(b->way.why, sizeof(b->way.why),
-			 "its node has no IPv4 address: give it one as cluster.node.address");
+	if (six ? !addr_is_zero(&n->address6) : addr_is_v4(&n->address))
+		return true;
+	snprintf(b->way.why, sizeof(b->way.why),
+		 "its node has no %s address: give it one as cluster.node.address%s",
+		 six ? "IPv6" : "IPv4", six ? "6, or all nodes routes: wireguard" : "");
+	return false;
+}
+
+static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop *ret)
+{
+	bool six = !addr_is_v4(&b->rec.prefix.addr);
+	const struct ax_addr *addr = six ? &b->node->rec.address6 : &b->node->rec.address;
+	const struct node_hop *hop;
+	char text[ADDR_STRLEN];
+
+	if (!has_address(b, six))
 		return false;
-	}
-	if (is_here(s, &n->address)) {
+	if (is_here(s, addr)) {
 		snprintf(b->way.why, sizeof(b->way.why),
 			 "its node says that it is at %s, where a node of this cluster is",
-			 addr_format(&n->address, text));
+			 addr_format(addr, text));
 		return false;
 	}
-	r = routes_hop(s->c, b->node);
-	*hop = b->node->hop;
-	if (!r && addr_is_v4(&hop->addr) && hop->ifindex != s->c->a->lo)
+	hop = routes_hop(s->c, b->node, six);
+	*ret = hop->to;
+	if (!hop->none && addr_is_v4(&ret->addr) == !six && ret->ifindex != s->c->a->lo)
 		return true;
 	snprintf(b->way.why, sizeof(b->way.why), "there is no way to its node's address %s: %s",
-		 addr_format(&n->address, text),
-		 r == -EADDRINUSE ? "it is this machine's own"
-		 : r == -ELOOP	  ? "it is one of a cluster's pool"
-		 : r		  ? strerror(-r)
-				  : "it is not reached by IPv4");
+		 addr_format(addr, text),
+		 hop->none == -EADDRINUSE ? "it is this machine's own"
+		 : hop->none == -ELOOP	  ? "it is one of a cluster's pool"
+		 : hop->none		  ? strerror(-hop->none)
+					  : "it is not reached by IPv4");
 	return false;
 }
 
@@ -593,9 +624,8 @@ static void undo_known(const struct cluster *c, struct table *own, const struct 
 static void sync_blocks(struct sync *s)
 {
 	if (s->c->next) {
-		const struct nl_route own = {.dst = {.addr = s->c->address, .len = 128}};
-
-		table_add(&s->here, &own);
+		add_here(&s->here, &s->c->address);
+		add_here(&s->here, &s->c->address6);
 		twalk_r(s->c->peers.nodes, note_here, &s->here);
 		table_sort(&s->here);
 	}
@@ -621,6 +651,7 @@ void routes_sync(struct cluster *c)
 	if (!has_ways(c) || (!c->was_read && !c->by_memory))
 		return;
 	c->looks++;
+	node_look(c);
 	tunnel_sync(c, &s.no_tunnel);
 	s.own.tunnel = c->tunnel_ifindex;
 	r = nl_route_each(c->a->nl, c->a->inst->route_metric, note_own, &s.own);

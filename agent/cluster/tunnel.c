@@ -18,6 +18,7 @@
 #define OVERHEAD  80
 #define MTU_USUAL 1420 /* on Ethernet */
 #define MTU_MIN	  576  /* as every IPv4 host takes */
+#define MTU_MIN6  1280 /* by less the kernel has no IPv6 */
 #define MTU_MAX	  65455
 
 #define KEY_FILE_MAX 64
@@ -295,7 +296,7 @@ static bool is_possible(struct wants *w, struct peer_node *n)
 			 "its node has the WireGuard key of this one: no two may share one");
 		return false;
 	}
-	r = addr_is_zero(&rec->address) ? -EDESTADDRREQ : routes_hop(w->c, n);
+	r = addr_is_zero(&rec->address) ? -EDESTADDRREQ : routes_hop(w->c, n, false)->none;
 	if (r)
 		snprintf(why, size, "there is no way to its node's address %s: %s",
 			 addr_format(&rec->address, text),
@@ -309,7 +310,8 @@ static void note_mtu(struct wants *w, const struct peer_node *n)
 {
 	unsigned mtu;
 
-	if (nl_link_mtu(w->c->a->nl, n->hop.ifindex, &mtu) == 0 && mtu && (!w->mtu || mtu < w->mtu))
+	if (nl_link_mtu(w->c->a->nl, n->hop.to.ifindex, &mtu) == 0 && mtu &&
+	    (!w->mtu || mtu < w->mtu))
 		w->mtu = mtu;
 }
 
@@ -459,7 +461,8 @@ static bool is_wanted(const struct wants *w, const struct wg_peer *p)
 static void sync_mtu(struct wants *w)
 {
 	struct cluster *c = w->c;
-	unsigned mtu = w->mtu < OVERHEAD + MTU_MIN ? MTU_MIN : w->mtu - OVERHEAD;
+	unsigned min = c->conf.pool6.len ? MTU_MIN6 : MTU_MIN;
+	unsigned mtu = w->mtu < OVERHEAD + min ? min : w->mtu - OVERHEAD;
 	int r;
 
 	mtu = !w->mtu ? MTU_USUAL : mtu > MTU_MAX ? MTU_MAX : mtu;
@@ -480,7 +483,7 @@ static bool is_unknown(const struct cluster *c, const struct wg_peer *p)
 
 	for (size_t i = 0; i < p->n_allowed; i++)
 		for (const struct cluster *v = c->next; v; v = v->next)
-			n += !v->was_read && prefix_contains(&v->conf.pool, &p->allowed[i].addr);
+			n += !v->was_read && cluster_contains(v, &p->allowed[i].addr);
 	return n && n == p->n_allowed;
 }
 

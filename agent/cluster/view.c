@@ -179,6 +179,8 @@ static json_t *peer_status(const struct cluster *c)
 		      (int)c->peers.n_apps, "exported", exported);
 	if (!j)
 		return NULL;
+	if (c->conf.pool6.len)
+		put_text(j, "pool6", prefix_format(&c->conf.pool6, text));
 	put_text(j, "member", s.endpoint);
 	if (!c->current)
 		put_text(j, "why", !c->etcd ? c->failed : !s.connected ? s.error : c->not_read);
@@ -206,6 +208,9 @@ json_t *cluster_status(const struct agent *a)
 		return NULL;
 	if (!addr_is_zero(&c->address))
 		json_object_set_new(j, "address", json_addr(&c->address));
+	if (!addr_is_zero(&c->address6))
+		json_object_set_new(j, "address6", json_addr(&c->address6));
+	put_text(j, "no_address6", c->no_address6);
 	if (c->lease_id) { /* as etcdctl shows it */
 		snprintf(lease, sizeof(lease), "%llx", (unsigned long long)c->lease_id);
 		put_text(j, "lease", lease);
@@ -282,6 +287,8 @@ static void add_node(const void *at, VISIT which, void *arg)
 		return;
 	if (!addr_is_zero(&n->rec.address))
 		json_object_set_new(j, "address", json_addr(&n->rec.address));
+	if (!addr_is_zero(&n->rec.address6))
+		json_object_set_new(j, "address6", json_addr(&n->rec.address6));
 	if (n->rec.since)
 		json_object_set_new(j, "since", json_integer((json_int_t)n->rec.since));
 	if (n->seen || n->at) /* (whoever is known by memory was seen then) */
@@ -443,21 +450,30 @@ static void put_app(json_t *list, const struct peer_app *app)
 	json_array_append_new(list, app_view(app, state_of(node->of, node)));
 }
 
-/* Where it listens, as far as its node has told. */
-static void put_servers(json_t *list, const struct peer_app *app)
+static json_t *server_view(const struct peer_app *app, const struct other_port *p,
+			   const struct ax_addr *addr)
 {
 	const struct record_app *rec = &app->rec;
 
-	for (size_t i = 0; i < rec->n_ports; i++)
-		json_array_append_new(
-			list,
-			json_pack("{ss ss sI ss so si}", "node",
-				  app->node_name ? app->node_name : rec->node, "app",
-				  app->name ? app->name : rec->name, "app_id", (json_int_t)rec->id,
-				  "proto", rec->ports[i].proto == IPPROTO_UDP ? "udp" : "tcp",
-				  "address",
-				  json_addr(addr_is_zero(&rec->ip4) ? &rec->ip6 : &rec->ip4),
-				  "port", (int)rec->ports[i].port));
+	return json_pack("{ss ss sI ss so si}", "node", app->node_name ? app->node_name : rec->node,
+			 "app", app->name ? app->name : rec->name, "app_id", (json_int_t)rec->id,
+			 "proto", p->proto == IPPROTO_UDP ? "udp" : "tcp", "address",
+			 json_addr(addr), "port", (int)p->port);
+}
+
+/* Where it listens, as far as its node has told. */
+static void put_servers(json_t *list, const struct peer_app *app)
+{
+	const struct ax_addr *ip4 = &app->rec.ip4, *ip6 = &app->rec.ip6;
+
+	for (size_t i = 0; i < app->rec.n_ports; i++) {
+		const struct other_port *p = &app->rec.ports[i];
+
+		if (p->only != 6 && !addr_is_zero(ip4))
+			json_array_append_new(list, server_view(app, p, ip4));
+		if (p->only != 4 && !addr_is_zero(ip6))
+			json_array_append_new(list, server_view(app, p, ip6));
+	}
 }
 
 static int put_all(struct agent *a, json_t *list,

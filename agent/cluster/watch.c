@@ -267,7 +267,7 @@ static void on_pool(void *arg, int err, const struct etcd_page *page, const char
 static void ask_pool(struct cluster *c)
 {
 	char key[RECORD_KEY_MAX];
-	struct etcd_range pool = {.key = bytes_of(record_pool_key(c->conf.name, key))};
+	struct etcd_range pool = {.key = bytes_of(record_pool_key(c->conf.name, true, key))};
 
 	if (etcd_range(c->etcd, &pool, on_pool, c, &c->reading))
 		cluster_at(c, c->watch ? &c->look_at_ns : &c->read_at_ns, CLUSTER_RETRY_MS);

@@ -74,7 +74,7 @@ static void read_pool4(struct reader *r, const struct node *n, void *to)
 	read_pool_prefix(r, n, to, &limits);
 }
 
-static void read_pool6(struct reader *r, const struct node *n, void *to)
+void read_pool6(struct reader *r, const struct node *n, void *to)
 {
 	static const struct pool_limits limits = {
 		.what = "an IPv6 prefix such as fd61:78::/64",

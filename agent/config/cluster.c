@@ -24,7 +24,9 @@ int config_cluster_copy(const struct config_cluster *from, struct config_cluster
 {
 	const char *const text[] = {from->name, from->ca, from->cert, from->key, from->node};
 	struct config_cluster copy = {.address = from->address,
+				      .address6 = from->address6,
 				      .pool = from->pool,
+				      .pool6 = from->pool6,
 				      .routes = from->routes,
 				      .wireguard_port = from->wireguard_port,
 				      .dead_after_ms = from->dead_after_ms,
@@ -54,9 +56,9 @@ static bool text_eq(const char *a, const char *b)
 bool config_cluster_same_node(const struct config_cluster *a, const struct config_cluster *b)
 {
 	return text_eq(a->name, b->name) && text_eq(a->node, b->node) &&
-	       addr_eq(&a->address, &b->address) && addr_eq(&a->pool.addr, &b->pool.addr) &&
-	       a->pool.len == b->pool.len && a->routes == b->routes &&
-	       a->wireguard_port == b->wireguard_port;
+	       addr_eq(&a->address, &b->address) && addr_eq(&a->address6, &b->address6) &&
+	       prefix_eq(&a->pool, &b->pool) && prefix_eq(&a->pool6, &b->pool6) &&
+	       a->routes == b->routes && a->wireguard_port == b->wireguard_port;
 }
 
 bool config_cluster_eq(const struct config_cluster *a, const struct config_cluster *b)
@@ -158,17 +160,29 @@ static void read_node_address(struct reader *r, const struct node *n, void *to)
 		*(struct ax_addr *)to = a;
 }
 
+static void read_node_address6(struct reader *r, const struct node *n, void *to)
+{
+	struct ax_addr a = {0};
+
+	read_node_address(r, n, &a);
+	if (!addr_is_zero(&a) && addr_is_v4(&a))
+		reject(r, n, "this node's IPv6 address: IPv4's is cluster.node.address");
+	else
+		*(struct ax_addr *)to = a;
+}
+
 static void read_node(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
 		{"name", read_cluster_name, offsetof(struct config_cluster, node)},
 		{"address", read_node_address, offsetof(struct config_cluster, address)},
+		{"address6", read_node_address6, offsetof(struct config_cluster, address6)},
 	};
 
 	read_mapping(r, n, keys, ARRAY_SIZE(keys), to);
 }
 
-void read_cluster_pool(struct reader *r, const struct node *n, void *to)
+static void read_pool4(struct reader *r, const struct node *n, void *to)
 {
 	static const char what[] = "an IPv4 prefix of a length of 12 to 24, such as 10.217.0.0/16";
 	const char *text = scalar_text(r, n, what);
@@ -186,6 +200,30 @@ void read_cluster_pool(struct reader *r, const struct node *n, void *to)
 		reject(r, n, "%s", what);
 	else
 		*(struct prefix *)to = p;
+}
+
+void read_cluster_pools(struct reader *r, const struct node *n, struct prefix *v4,
+			struct prefix *v6)
+{
+	static const struct key keys[] = {
+		{"ipv4", read_pool4, 0},
+		{"ipv6", read_pool6, sizeof(struct prefix)},
+	};
+	struct prefix both[2] = {*v4, *v6};
+
+	if (n->kind != NODE_MAPPING)
+		read_pool4(r, n, &both[0]);
+	else
+		read_mapping(r, n, keys, ARRAY_SIZE(keys), both);
+	*v4 = both[0];
+	*v6 = both[1];
+}
+
+static void read_pools(struct reader *r, const struct node *n, void *to)
+{
+	struct config_cluster *c = to;
+
+	read_cluster_pools(r, n, &c->pool, &c->pool6);
 }
 
 static void read_routes(struct reader *r, const struct node *n, void *to)
@@ -265,6 +303,10 @@ static void check_cluster(struct reader *r, const struct node *n, const struct c
 	if ((c->routes == CLUSTER_ROUTES_DIRECT || c->routes == CLUSTER_ROUTES_TRANSLATE) &&
 	    !addr_is_zero(&c->address) && !addr_is_v4(&c->address))
 		reject(r, n, "an IPv4 address of the node where routes are direct or translate");
+	if (c->routes == CLUSTER_ROUTES_TRANSLATE && c->pool6.len)
+		reject(r, n,
+		       "a pool of IPv4 alone where routes are translate, which has no way for "
+		       "IPv6: give the nodes direct or wireguard");
 	check_etcd_files(r, n, &c->etcd, c->ca, c->cert, c->key);
 	check_peers(r, n, c);
 }
@@ -278,7 +320,7 @@ void read_cluster(struct reader *r, const struct node *n, void *to)
 		{"cert", read_absolute_path, offsetof(struct config_cluster, cert)},
 		{"key", read_absolute_path, offsetof(struct config_cluster, key)},
 		{"node", read_node, 0},
-		{"pool", read_cluster_pool, offsetof(struct config_cluster, pool)},
+		{"pool", read_pools, 0},
 		{"routes", read_routes, offsetof(struct config_cluster, routes)},
 		{"wireguard", read_wireguard, 0},
 		{"dead-after", read_duration_ms, offsetof(struct config_cluster, dead_after_ms)},
@@ -294,8 +336,19 @@ void read_cluster(struct reader *r, const struct node *n, void *to)
 		check_cluster(r, n, &c->cluster);
 }
 
+/* The cluster's pool takes the place of the node's own, which may say the same. */
+static void finish_pool(struct reader *r, const struct node *root, const struct prefix *pool,
+			const struct prefix *usual, struct prefix *own, const char *key)
+{
+	if (pool->len && own->len && !prefix_eq(own, usual) && !prefix_eq(own, pool))
+		reject(r, root, "cluster.pool or %s, and not two pools", key);
+	if (pool->len)
+		*own = *pool;
+}
+
 void finish_cluster(struct reader *r, const struct node *root, struct config *c)
 {
+	static const struct prefix none;
 	struct prefix usual;
 
 	if (!c->cluster.name)
@@ -312,13 +365,8 @@ void finish_cluster(struct reader *r, const struct node *root, struct config *c)
 			reject(r, root,
 			       "agent.pool.ipv4 of a length of 12 to 24, or cluster.pool: "
 			       "the nodes share it");
-		check_peer_pools(r, root, &c->cluster);
-		return;
 	}
-	check_peer_pools(r, root, &c->cluster);
-	if ((c->pool4.len != usual.len || !addr_eq(&c->pool4.addr, &usual.addr)) &&
-	    (c->pool4.len != c->cluster.pool.len ||
-	     !addr_eq(&c->pool4.addr, &c->cluster.pool.addr)))
-		reject(r, root, "cluster.pool or agent.pool.ipv4, and not two pools");
-	c->pool4 = c->cluster.pool;
+	finish_pool(r, root, &c->cluster.pool, &usual, &c->pool4, "agent.pool.ipv4");
+	finish_pool(r, root, &c->cluster.pool6, &none, &c->pool6, "agent.pool.ipv6");
+	check_peer_pools(r, root, c);
 }

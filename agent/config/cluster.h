@@ -21,17 +21,20 @@ struct config_peer {
 	struct strv etcd;
 	char *ca, *cert, *key; /* as the cluster's own */
 	struct prefix pool;    /* its own: it speaks for no other addresses */
+	struct prefix pool6;   /* the same of IPv6; len 0: none */
 };
 bool config_peer_eq(const struct config_peer *a, const struct config_peer *b);
 
 struct config_cluster {
-	char *name;		/* NULL: this node is in none, and nothing else here is set */
-	struct strv etcd;	/* http(s)://HOST[:PORT], without a path */
-	char *ca;		/* file of certificates; NULL: the system's */
-	char *cert, *key;	/* files, both or none */
-	char *node;		/* this node's name; NULL: the machine's */
-	struct ax_addr address; /* by which others reach it; zero: the only one that it has */
-	struct prefix pool;	/* cut into blocks; the pool that apps get addresses from */
+	char *name;		 /* NULL: this node is in none, and nothing else here is set */
+	struct strv etcd;	 /* http(s)://HOST[:PORT], without a path */
+	char *ca;		 /* file of certificates; NULL: the system's */
+	char *cert, *key;	 /* files, both or none */
+	char *node;		 /* this node's name; NULL: the machine's */
+	struct ax_addr address;	 /* by which others reach it; zero: the only one that it has */
+	struct ax_addr address6; /* the same for blocks of IPv6 */
+	struct prefix pool;	 /* cut into blocks; the pool that apps get addresses from */
+	struct prefix pool6;	 /* the same of IPv6; len 0: none */
 	enum cluster_routes routes;
 	uint16_t wireguard_port; /* of this node, host byte order */
 	uint32_t dead_after_ms;	 /* apps of a node that is away are backends for so long */

@@ -31,6 +31,7 @@ static int peer_copy(const struct config_peer *from, struct config_peer *to)
 	int r = strv_copy(&from->etcd, &to->etcd);
 
 	to->pool = from->pool;
+	to->pool6 = from->pool6;
 	for (size_t i = 0; !r && i < ARRAY_SIZE(into); i++) {
 		*into[i] = text[i] ? strdup(text[i]) : NULL;
 		r = text[i] && !*into[i] ? -ENOMEM : 0;
@@ -60,8 +61,8 @@ static bool text_eq(const char *a, const char *b)
 bool config_peer_eq(const struct config_peer *a, const struct config_peer *b)
 {
 	return text_eq(a->name, b->name) && strv_eq(&a->etcd, &b->etcd) && text_eq(a->ca, b->ca) &&
-	       text_eq(a->cert, b->cert) && text_eq(a->key, b->key) && a->pool.len == b->pool.len &&
-	       addr_eq(&a->pool.addr, &b->pool.addr);
+	       text_eq(a->cert, b->cert) && text_eq(a->key, b->key) &&
+	       prefix_eq(&a->pool, &b->pool) && prefix_eq(&a->pool6, &b->pool6);
 }
 
 bool config_peers_eq(const struct config_cluster *a, const struct config_cluster *b)
@@ -115,6 +116,13 @@ static void check_name(struct reader *r, const struct node *n, const struct conf
 			reject(r, at, "each peer once");
 }
 
+static void read_pools(struct reader *r, const struct node *n, void *to)
+{
+	struct config_peer *p = to;
+
+	read_cluster_pools(r, n, &p->pool, &p->pool6);
+}
+
 static void read_peer(struct reader *r, const struct node *n, void *to)
 {
 	static const struct key keys[] = {
@@ -123,7 +131,7 @@ static void read_peer(struct reader *r, const struct node *n, void *to)
 		{"ca", read_absolute_path, offsetof(struct config_peer, ca)},
 		{"cert", read_absolute_path, offsetof(struct config_peer, cert)},
 		{"key", read_absolute_path, offsetof(struct config_peer, key)},
-		{"pool", read_cluster_pool, offsetof(struct config_peer, pool)},
+		{"pool", read_pools, 0},
 	};
 	struct config_cluster *c = to;
 	struct config_peer p = {0}, *more;
@@ -194,30 +202,45 @@ void check_peers(struct reader *r, const struct node *n, const struct config_clu
 		       "clusters are reached by routes alone");
 }
 
-static bool overlap(const struct prefix *a, const struct prefix *b)
+struct named_pool {
+	const char *peer; /* NULL: it is this cluster's */
+	const struct prefix *pool;
+};
+
+static void check_two(struct reader *r, const struct node *at, const struct named_pool *a,
+		      const struct named_pool *b)
 {
-	return a->len <= b->len ? prefix_contains(a, &b->addr) : prefix_contains(b, &a->addr);
+	char one[ADDR_STRLEN], other[ADDR_STRLEN];
+
+	if (!a->pool->len || !b->pool->len || !prefix_overlaps(a->pool, b->pool))
+		return;
+	if (b->peer)
+		reject(r, at, "pools that do not overlap: %s of the peer %s and %s of %s",
+		       prefix_format(a->pool, one), a->peer, prefix_format(b->pool, other),
+		       b->peer);
+	else
+		reject(r, at, "pools that do not overlap: %s of the peer %s and this cluster's %s",
+		       prefix_format(a->pool, one), a->peer, prefix_format(b->pool, other));
 }
 
 /* Whoever has an address must be known by that. */
-void check_peer_pools(struct reader *r, const struct node *root, const struct config_cluster *c)
+void check_peer_pools(struct reader *r, const struct node *root, const struct config *c)
 {
-	char one[ADDR_STRLEN], other[ADDR_STRLEN];
 	const struct node *at = value_of(value_of(root, "cluster"), "peers");
+	const struct config_peer *peers = c->cluster.peers;
 
-	for (size_t i = 0; i < c->n_peers; i++) {
-		const struct config_peer *p = &c->peers[i];
+	for (size_t i = 0; i < c->cluster.n_peers; i++) {
+		const char *name = peers[i].name;
 
-		if (overlap(&p->pool, &c->pool))
-			reject(r, at,
-			       "pools that do not overlap: %s of the peer %s and this cluster's %s",
-			       prefix_format(&p->pool, one), p->name,
-			       prefix_format(&c->pool, other));
-		for (size_t k = 0; k < i; k++)
-			if (overlap(&p->pool, &c->peers[k].pool))
-				reject(r, at,
-				       "pools that do not overlap: %s of the peer %s and %s of %s",
-				       prefix_format(&p->pool, one), p->name,
-				       prefix_format(&c->peers[k].pool, other), c->peers[k].name);
+		check_two(r, at, &(struct named_pool){name, &peers[i].pool},
+			  &(struct named_pool){NULL, &c->pool4});
+		check_two(r, at, &(struct named_pool){name, &peers[i].pool6},
+			  &(struct named_pool){NULL, &c->pool6});
+		for (size_t k = 0; k < i; k++) {
+			check_two(r, at, &(struct named_pool){name, &peers[i].pool},
+				  &(struct named_pool){peers[k].name, &peers[k].pool});
+			check_two(r, at, &(struct named_pool){name, &peers[i].pool6},
+				  &(struct named_pool){peers[k].name, &peers[k].pool6});
+		}
 	}
 }

@@ -32,6 +32,9 @@ void read_services(struct reader *r, const struct node *n, void *to);
 void read_xdp(struct reader *r, const struct node *n, void *to);
 void read_probes(struct reader *r, const struct node *n, void *to);
 
+/* agent.pool.ipv6, and the cluster's; `to` is a struct prefix (agent.c) */
+void read_pool6(struct reader *r, const struct node *n, void *to);
+
 /* --- the whole file, when its entries are right (claims.c) --- */
 
 void check_limits(struct reader *r, const struct node *root, const struct config *c);
@@ -42,14 +45,16 @@ void finish_cluster(struct reader *r, const struct node *root, struct config *c)
 /* Parts of it that its peers have, too. */
 void read_cluster_name(struct reader *r, const struct node *n, void *to); /* char * */
 void read_etcd_urls(struct reader *r, const struct node *n, void *to);	  /* struct strv */
-void read_cluster_pool(struct reader *r, const struct node *n, void *to); /* struct prefix */
+/* PREFIX, or {ipv4: PREFIX, ipv6: PREFIX}. */
+void read_cluster_pools(struct reader *r, const struct node *n, struct prefix *v4,
+			struct prefix *v6);
 void check_etcd_files(struct reader *r, const struct node *n, const struct strv *etcd,
 		      const char *ca, const char *cert, const char *key);
 /* Its peers (peers.c); `to` is the struct config_cluster. */
 void read_peers(struct reader *r, const struct node *n, void *to);
 void read_export(struct reader *r, const struct node *n, void *to);
 void check_peers(struct reader *r, const struct node *n, const struct config_cluster *c);
-void check_peer_pools(struct reader *r, const struct node *root, const struct config_cluster *c);
+void check_peer_pools(struct reader *r, const struct node *root, const struct config *c);
 void config_peers_free(struct config_cluster *c);
 int config_peers_copy(const struct config_cluster *from, struct config_cluster *to);
 bool config_peers_eq(const struct config_cluster *a, const struct config_cluster *b);

@@ -56,7 +56,7 @@
  *  {"op":"get","what":"interfaces"} -> {"ok":true,"interfaces":[{"name",
  *      "state":"active|absent|failed","rules":N,"triggers":bool,"why"?}]}
  *      Those of the config: absent ones are waited for; `triggers`: their triggers are read.
- *  {"op":"get","what":"nodes"} -> {"ok":true,"nodes":[{"name","address"?,
+ *  {"op":"get","what":"nodes"} -> {"ok":true,"nodes":[{"name","address"?,"address6"?,
  *      "state":"up|away|unknown|partitioned|refused","blocks":[PREFIX],"apps":N,"since"?:UNIX_SECONDS,
  *      "seen"?:UNIX_SECONDS,"version"?,"self":bool,"clock"?:SECONDS,"ways"?:[{"prefix",
  *      "there":bool,"why"?}],"wireguard":{"key","port","handshake"?:UNIX_SECONDS,"received"?:BYTES,
@@ -69,11 +69,12 @@
  *      "dns":{"address","port","domain","upstreams":[..]}?,"pool4":{"prefix","used","size"},
  *      "host_names":{"wanted":"resolved|resolvconf|off","state":"told|working|failed","why"?}?,
  *      "pool6"?,"apps":N,"services":N,"features":[{"name","on":bool,"why"?}],"counters":{NAME:N},
- *      "cluster":{"name","node","address"?,"state":"connected|joining|refused|partitioned|failed",
+ *      "cluster":{"name","node","address"?,"address6"?,"no_address6"?,   (why there is none)
+ *      "state":"connected|joining|refused|partitioned|failed",
  *      "member"?,"since"?:UNIX_SECONDS,"why"?,"lease"?,"blocks":[PREFIX],"current":bool,"nodes":N,
  *      "apps":N,"writes":N,"unwritten"?,"revision"?,"refused"?:N,"refused_why"?,"etcd":[URL],
  *      "ca"?,"cert"?,"key"?,"peers":[{"name","state":"connected|reading|unreachable|refused|failed","pool",
- *      "nodes":N,"apps":N,"exported":N,"member"?,"why"?,"known"?:UNIX_SECONDS,"ways"}]?,
+ *      "pool6"?,"nodes":N,"apps":N,"exported":N,"member"?,"why"?,"known"?:UNIX_SECONDS,"ways"}]?,
  *      "clock"?:SECONDS,        (paths; clock: as of nodes)
  *      "wireguard":{"device","port","mtu","key"}?}?,   (this node's, its public key)
  *      "interfaces":[as above]?,"probes":[{"name","state":"attached|waiting|failed","why"?}]?}

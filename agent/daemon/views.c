@@ -226,7 +226,7 @@ static bool listens(struct agent *a, const struct service *s, const struct servi
 					       .port_be = htons(m->port ? m->port : p->target),
 					       .proto = p->proto};
 
-		if (m->other ? other_listens(m->other, p->target, p->proto)
+		if (m->other ? other_listens(m->other, addr_is_v4(&m->addr), p->target, p->proto)
 			     : datapath_is_served(a->dp, &ep))
 			return true;
 	}

@@ -218,8 +218,9 @@ static int add_chosen(struct nft_batch *b, const struct instance *inst,
 /* Before all others: what goes to other nodes is done with. */
 static int fill_nodes(struct nftnl_rule *rule, bool v4, const void *arg)
 {
-	(void)v4;
-	if (nft_match_prefix4(rule, offsetof(struct iphdr, daddr), arg))
+	uint32_t dest = v4 ? offsetof(struct iphdr, daddr) : offsetof(struct ip6_hdr, ip6_dst);
+
+	if (nft_match_prefix(rule, dest, arg))
 		return -ENOMEM;
 	return nft_verdict(rule, NF_ACCEPT);
 }
@@ -235,7 +236,7 @@ static int table_replace(const struct instance *inst, const struct egress_addr *
 	r = nft_table_begin(&b, name, table_size(addrs, n) + n_nodes * NFT_MESSAGE_SIZE,
 			    "postrouting", "nat", NF_INET_POST_ROUTING, PRIORITY_SRCNAT);
 	for (size_t i = 0; i < n_nodes && !r; i++)
-		r = nft_rule_add(&b, true, fill_nodes, &nodes[i]);
+		r = nft_rule_add(&b, addr_is_v4(&nodes[i].addr), fill_nodes, &nodes[i]);
 	r = r ? r : add_chosen(&b, inst, addrs, n);
 	for (int v4 = 1; v4 >= 0 && !r; v4--) {
 		r = add_set(&b, v4);
@@ -273,12 +274,24 @@ bool egress_was_flushed(const struct instance *inst, int fd, const struct egress
 	return flushed;
 }
 
+static bool has_family(bool v4, const struct egress_addr *addrs, size_t n,
+		       const struct prefix *nodes, size_t n_nodes)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < n; i++)
+		has |= addr_is_v4(&addrs[i].addr) == v4;
+	for (size_t i = 0; i < n_nodes; i++)
+		has |= addr_is_v4(&nodes[i].addr) == v4;
+	return has;
+}
+
 int egress_set(const struct instance *inst, const struct egress_addr *addrs, size_t n,
 	       const struct prefix *nodes, size_t n_nodes, struct egress_tables *made,
 	       struct error *e)
 {
 	struct egress_tables ignored;
-	bool v4 = n_nodes, v6 = false;
+	bool v4, v6;
 	int r, r2;
 
 	made = made ? made : &ignored;
@@ -288,12 +301,8 @@ int egress_set(const struct instance *inst, const struct egress_addr *addrs, siz
 		r2 = table_remove(inst, r ? NULL : e);
 		return r ? r : r2;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (addr_is_v4(&addrs[i].addr))
-			v4 = true;
-		else
-			v6 = true;
-	}
+	v4 = has_family(true, addrs, n, nodes, n_nodes);
+	v6 = has_family(false, addrs, n, nodes, n_nodes);
 	/* In this order nothing leaves with an app's address on it. */
 	r = n ? table_replace(inst, addrs, n, nodes, n_nodes, e) : table_remove(inst, e);
 	return r ? r : forwarding_on(inst, v4, v6, nodes, n_nodes, &made->guard, e);

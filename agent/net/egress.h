@@ -17,11 +17,10 @@
 
 /*
  * Replaces the whole table in one transaction by one that masquerades these addresses on their way
- * to all but `nodes` (IPv4), whose apps see each other as they are; with n == 0
- * removes it. Also turns IP forwarding on for their families and for nodes, and when there are
- * neither back to what it was if ax had changed it (remembered in <run_dir>/forwarding).
- * forwarding.h says what that means for IPv6 router advertisements and for other instances.
- * -EOPNOTSUPP: the kernel cannot masquerade.
+ * to all but `nodes`, whose apps see each other as they are; with n == 0 removes it. Also turns IP
+ * forwarding on for their families and for nodes, and when there are neither back to what it was if
+ * ax had changed it (remembered in <run_dir>/forwarding). forwarding.h says what that means for
+ * IPv6 router advertisements and for other instances. -EOPNOTSUPP: the kernel cannot masquerade.
  */
 struct egress_addr {
 	struct ax_addr addr;

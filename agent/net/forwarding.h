@@ -13,8 +13,8 @@
 
 /*
  * Where it is ax that switches it on, nothing is forwarded but what comes from the devices of its
- * instances, the answers to that, and to these devices what comes from `nodes` (IPv4),
- * whose apps are a cluster's (guard.h): *guarded.
+ * instances, the answers to that, and to these devices what comes from `nodes`, whose apps are a
+ * cluster's (guard.h): *guarded.
  *
  * IPv6 forwarding makes the kernel ignore router advertisements and drop what it learned from
  * them, except on interfaces whose accept_ra is 2: those that have 1 (and are not the instance's)

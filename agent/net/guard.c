@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
@@ -54,9 +55,9 @@ enum what { FROM_US, ANSWERS_TO_US, THE_REST };
 /* Apps of other nodes, to ours: whether it comes from their node the program at our device sees. */
 static int fill_nodes(struct nftnl_rule *rule, bool v4, const void *arg)
 {
-	(void)v4;
-	if (match_group(rule, NFT_META_OIFGROUP) ||
-	    nft_match_prefix4(rule, offsetof(struct iphdr, saddr), arg))
+	uint32_t source = v4 ? offsetof(struct iphdr, saddr) : offsetof(struct ip6_hdr, ip6_src);
+
+	if (match_group(rule, NFT_META_OIFGROUP) || nft_match_prefix(rule, source, arg))
 		return -ENOMEM;
 	return nft_verdict(rule, NF_ACCEPT);
 }
@@ -91,8 +92,12 @@ int guard_set(bool v4, bool v6, const struct prefix *nodes, size_t n, struct err
 	int r = nft_table_begin(&b, GUARD_TABLE, SIZE, "forward", "filter", NF_INET_FORWARD,
 				PRIORITY_FILTER);
 
-	for (size_t i = 0; i < n && v4 && !r; i++)
-		r = nft_rule_add(&b, true, fill_nodes, &nodes[i]);
+	for (size_t i = 0; i < n && !r; i++) {
+		bool is_v4 = addr_is_v4(&nodes[i].addr);
+
+		if (is_v4 ? v4 : v6)
+			r = nft_rule_add(&b, is_v4, fill_nodes, &nodes[i]);
+	}
 	if (!r && v4)
 		r = add_rules(&b, true);
 	if (!r && v6)

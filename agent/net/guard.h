@@ -15,8 +15,8 @@
 #define GUARD_TABLE "ax-forwarding"
 
 #define GUARD_NODES_MAX 64
-/* For these families, in place of what it was before; with IPv4 also for what comes from apps of
- * these prefixes, on other nodes. -EOPNOTSUPP: not by this kernel. */
+/* For these families, in place of what it was before; also for what comes from apps of these
+ * prefixes, on other nodes. -EOPNOTSUPP: not by this kernel. */
 int guard_set(bool v4, bool v6, const struct prefix *nodes, size_t n, struct error *e);
 /* Not an error when there is none. */
 int guard_remove(struct error *e);

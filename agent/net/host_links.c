@@ -202,12 +202,30 @@ static int note_addr(void *arg, const struct nlmsghdr *nlh)
 	return addr_is_zero(&local) ? 0 : list_add(arg, &local);
 }
 
-int nl_host_addr_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg)
+#define LOOPBACK_IFINDEX 1 /* in every network namespace */
+
+/* One that stays, is in use, and is seen from elsewhere. (A link's own is not, and neither are
+ * those of apps, which are on lo.) */
+static int note_addr6(void *arg, const struct nlmsghdr *nlh)
+{
+	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	const uint8_t unfit =
+		IFA_F_TEMPORARY | IFA_F_DEPRECATED | IFA_F_TENTATIVE | IFA_F_DADFAILED;
+
+	if (nlh->nlmsg_type != RTM_NEWADDR || ifa->ifa_family != AF_INET6 ||
+	    ifa->ifa_index == LOOPBACK_IFINDEX || ifa->ifa_scope != RT_SCOPE_UNIVERSE ||
+	    ifa->ifa_flags & unfit)
+		return 0;
+	return note_addr(arg, nlh);
+}
+
+static int addr_each(struct nl *nl, int (*note)(void *arg, const struct nlmsghdr *nlh),
+		     int (*f)(void *arg, const struct ax_addr *addr), void *arg)
 {
 	struct list l = {.size = sizeof(struct ax_addr)};
 	const struct nl_dump d = {.type = RTM_GETADDR,
 				  .put = put_addrs,
-				  .on_entry = note_addr,
+				  .on_entry = note,
 				  .restart = list_forget,
 				  .arg = &l};
 	int r = nl_dump_run(nl, &d);
@@ -220,6 +238,16 @@ int nl_host_addr_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *a
 	}
 	free(l.v);
 	return r;
+}
+
+int nl_host_addr_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg)
+{
+	return addr_each(nl, note_addr, f, arg);
+}
+
+int nl_host_addr6_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg)
+{
+	return addr_each(nl, note_addr6, f, arg);
 }
 
 int nl_host_watch(void)

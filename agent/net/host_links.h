@@ -22,6 +22,9 @@ bool nl_link_has_filters(struct nl *nl, unsigned ifindex);
 
 /* Every address of every interface. */
 int nl_host_addr_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg);
+/* The IPv6 ones by which others may reach this machine for long: no link-local ones, none of lo,
+ * and none that are temporary (RFC 8981), deprecated, or not known to be this machine's alone. */
+int nl_host_addr6_each(struct nl *nl, int (*f)(void *arg, const struct ax_addr *addr), void *arg);
 
 /* A socket that is readable when one of them may have changed, or a negative errno. */
 int nl_host_watch(void);

@@ -78,7 +78,7 @@ struct nl_route {
 	bool v6_default;
 	bool local; /* type local in table local (AnyIP), else unicast in table main */
 	unsigned ifindex;
-	struct ax_addr gateway; /* IPv4 alone; zero: none */
+	struct ax_addr gateway; /* of the same family; zero: none */
 	struct ax_addr prefsrc; /* zero: none */
 	uint32_t metric;	/* 0: none; ours carry the instance's */
 };
@@ -99,7 +99,7 @@ int nl_route_del_many(struct nl *nl, const struct nl_route *r, size_t n, int *er
 #define AX_ROUTE_PROTOCOL 0x61
 int nl_route_each(struct nl *nl, uint32_t metric, int (*f)(void *arg, const struct nl_route *r),
 		  void *arg);
-/* The same for every IPv4 route of table main that is somebody else's. */
+/* The same for every route of table main that is somebody else's. */
 int nl_route_each_foreign(struct nl *nl, int (*f)(void *arg, const struct nl_route *r), void *arg);
 
 /* Runs f(arg) with the calling thread in network namespace netns_fd and comes back. When coming

@@ -23,7 +23,7 @@ static bool route_is_valid(const struct nl_route *r)
 	if (!r->v4_default && !r->v6_default &&
 	    (r->dst.len > 128 || (route_is_v4(r) && r->dst.len < 96)))
 		return false;
-	if (!addr_is_zero(&r->gateway) && (!addr_is_v4(&r->gateway) || !route_is_v4(r)))
+	if (!addr_is_zero(&r->gateway) && addr_is_v4(&r->gateway) != route_is_v4(r))
 		return false;
 	return addr_is_zero(&r->prefsrc) || addr_is_v4(&r->prefsrc) == route_is_v4(r);
 }
@@ -260,45 +260,43 @@ static void forget_routes(void *arg)
 	l->n = l->n_before;
 }
 
-int nl_route_each(struct nl *nl, uint32_t metric, int (*f)(void *arg, const struct nl_route *r),
-		  void *arg)
+/* Of both families, as far as the kernel has them. Only then f is called, so that it may use nl. */
+static int each_route(struct nl *nl, struct route_list *l,
+		      int (*f)(void *arg, const struct nl_route *r), void *arg)
 {
-	struct route_list l = {.metric = metric};
 	struct nl_dump d = {.type = RTM_GETROUTE,
 			    .put = put_route_dump,
 			    .on_entry = collect_route,
 			    .restart = forget_routes,
-			    .arg = &l};
+			    .arg = l};
 	int r;
 
-	l.family = AF_INET;
+	l->family = AF_INET;
 	r = nl_dump_run(nl, &d);
 	if (!r) {
-		l.family = AF_INET6;
-		l.n_before = l.n;
+		l->family = AF_INET6;
+		l->n_before = l->n;
 		r = nl_dump_run(nl, &d);
 		if (r == -EOPNOTSUPP || r == -EAFNOSUPPORT)
 			r = 0;
 	}
-	/* Only now, so that f may use nl itself. */
-	for (size_t i = 0; i < l.n && !r; i++)
-		r = f(arg, &l.v[i]);
-	free(l.v);
+	for (size_t i = 0; i < l->n && !r; i++)
+		r = f(arg, &l->v[i]);
+	free(l->v);
 	return r;
+}
+
+int nl_route_each(struct nl *nl, uint32_t metric, int (*f)(void *arg, const struct nl_route *r),
+		  void *arg)
+{
+	struct route_list l = {.metric = metric};
+
+	return each_route(nl, &l, f, arg);
 }
 
 int nl_route_each_foreign(struct nl *nl, int (*f)(void *arg, const struct nl_route *r), void *arg)
 {
-	struct route_list l = {.family = AF_INET, .foreign = true};
-	struct nl_dump d = {.type = RTM_GETROUTE,
-			    .put = put_route_dump,
-			    .on_entry = collect_route,
-			    .restart = forget_routes,
-			    .arg = &l};
-	int r = nl_dump_run(nl, &d);
+	struct route_list l = {.foreign = true};
 
-	for (size_t i = 0; i < l.n && !r; i++)
-		r = f(arg, &l.v[i]);
-	free(l.v);
-	return r;
+	return each_route(nl, &l, f, arg);
 }

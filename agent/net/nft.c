@@ -144,30 +144,35 @@ int nft_verdict(struct nftnl_rule *rule, uint32_t verdict)
 	return 0;
 }
 
-int nft_match_prefix4(struct nftnl_rule *rule, uint32_t offset, const struct prefix *p)
+int nft_match_prefix(struct nftnl_rule *rule, uint32_t offset, const struct prefix *p)
 {
-	unsigned len = p->len - 96;
-	uint32_t mask = len ? htonl(~0u << (32 - len)) : 0, zero = 0;
+	static const struct ax_addr zero;
+	bool v4 = addr_is_v4(&p->addr);
+	unsigned first = v4 ? 12 : 0; /* of the address's bytes */
+	uint32_t size = sizeof(p->addr.b) - first;
+	struct ax_addr mask = {0};
 	struct nftnl_expr *e;
 
+	for (unsigned i = 0; i < p->len; i++)
+		mask.b[i / 8] |= (uint8_t)(0x80 >> i % 8);
 	if (nft_expr_add(rule, "payload", &e))
 		return -ENOMEM;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_NETWORK_HEADER);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, 4);
+	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_LEN, size);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
 	if (nft_expr_add(rule, "bitwise", &e))
 		return -ENOMEM;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
-	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, sizeof(mask));
-	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask));
-	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, &zero, sizeof(zero));
+	nftnl_expr_set_u32(e, NFTNL_EXPR_BITWISE_LEN, size);
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_MASK, &mask.b[first], size);
+	nftnl_expr_set(e, NFTNL_EXPR_BITWISE_XOR, &zero.b[first], size);
 	if (nft_expr_add(rule, "cmp", &e))
 		return -ENOMEM;
 	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
 	nftnl_expr_set_u32(e, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
-	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, &p->addr.w[3], 4);
+	nftnl_expr_set(e, NFTNL_EXPR_CMP_DATA, &p->addr.b[first], size);
 	return 0;
 }
 

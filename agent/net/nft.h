@@ -10,7 +10,7 @@
 #include "base/util.h"
 
 /* Enough for any message but a set's elements. */
-#define NFT_MESSAGE_SIZE 512
+#define NFT_MESSAGE_SIZE 640
 
 struct nft_batch {
 	char *buf;
@@ -46,8 +46,9 @@ int nft_rule_add(struct nft_batch *b, bool v4,
 int nft_expr_add(struct nftnl_rule *rule, const char *name, struct nftnl_expr **e);
 /* The rule's end: NF_ACCEPT or NF_DROP. */
 int nft_verdict(struct nftnl_rule *rule, uint32_t verdict);
-/* Goes on with the rule if the IPv4 address at this offset of the header is one of the prefix. */
-int nft_match_prefix4(struct nftnl_rule *rule, uint32_t offset, const struct prefix *p);
+/* Goes on with the rule if the address at this offset of the IP header is one of the prefix, which
+ * is of the rule's family. */
+int nft_match_prefix(struct nftnl_rule *rule, uint32_t offset, const struct prefix *p);
 /* Goes on with the rule if this property of the packet is (or is not) that. */
 int nft_match_meta(struct nftnl_rule *rule, uint32_t key, uint32_t op, const void *data,
 		   uint32_t len);

@@ -39,9 +39,9 @@ struct wg_peer {
 	uint8_t key[WG_KEY_SIZE]; /* its public one */
 	struct ax_addr addr;	  /* where it is; zero: not known (to be set: as it is) */
 	uint16_t port;		  /* there, host byte order */
-	struct prefix *allowed;	  /* whose packets it may send, and gets; IPv4 alone is set */
+	struct prefix *allowed;	  /* whose packets it may send, and gets */
 	size_t n_allowed;
-	bool has_others;     /* the kernel has addresses of its that are not IPv4 (read alone) */
+	bool has_others;     /* the kernel has some that are never set (read alone) */
 	int64_t handshake_s; /* UNIX time of the last one; 0: there was none (read alone) */
 	uint64_t rx, tx;     /* bytes, with handshakes (read alone) */
 };

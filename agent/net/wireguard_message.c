@@ -34,10 +34,14 @@ void wg_put_key(struct nlmsghdr *nlh, unsigned ifindex, const uint8_t private_ke
 static void put_allowed(struct nlmsghdr *nlh, const struct prefix *p)
 {
 	struct nlattr *one = mnl_attr_nest_start(nlh, 0);
+	bool v4 = addr_is_v4(&p->addr);
 
-	mnl_attr_put_u16(nlh, WGALLOWEDIP_A_FAMILY, AF_INET);
-	mnl_attr_put(nlh, WGALLOWEDIP_A_IPADDR, 4, &p->addr.w[3]);
-	mnl_attr_put_u8(nlh, WGALLOWEDIP_A_CIDR_MASK, (uint8_t)(p->len - 96));
+	mnl_attr_put_u16(nlh, WGALLOWEDIP_A_FAMILY, v4 ? AF_INET : AF_INET6);
+	if (v4)
+		mnl_attr_put(nlh, WGALLOWEDIP_A_IPADDR, 4, &p->addr.w[3]);
+	else
+		mnl_attr_put(nlh, WGALLOWEDIP_A_IPADDR, sizeof(p->addr.b), p->addr.b);
+	mnl_attr_put_u8(nlh, WGALLOWEDIP_A_CIDR_MASK, (uint8_t)(p->len - (v4 ? 96 : 0)));
 	mnl_attr_nest_end(nlh, one);
 }
 
@@ -115,22 +119,40 @@ static void take_u64(const struct nlattr *a, uint64_t *ret)
 		memcpy(ret, bytes, sizeof(*ret));
 }
 
+/* False: it is none that is ever set. (An IPv4 address that is written as an IPv6 one is another
+ * than that to WireGuard.) */
+static bool parse_one(const struct nlattr *one, struct prefix *ret)
+{
+	const void *v4 = NULL, *v6 = NULL;
+	const struct nlattr *a;
+	unsigned len = 129;
+
+	mnl_attr_for_each_nested (a, one) {
+		if (mnl_attr_get_type(a) == WGALLOWEDIP_A_IPADDR) {
+			v4 = bytes_of(a, 4);
+			v6 = bytes_of(a, sizeof(ret->addr.b));
+		} else if (mnl_attr_get_type(a) == WGALLOWEDIP_A_CIDR_MASK && bytes_of(a, 1)) {
+			len = mnl_attr_get_u8(a);
+		}
+	}
+	*ret = (struct prefix){.len = v4 ? 96 + len : len};
+	if (v4) {
+		ret->addr.w[2] = htonl(0xffff);
+		memcpy(&ret->addr.w[3], v4, 4);
+	} else if (v6) {
+		memcpy(ret->addr.b, v6, sizeof(ret->addr.b));
+	}
+	return (v4 || (v6 && !addr_is_v4(&ret->addr))) && ret->len <= 128;
+}
+
 static int parse_allowed(const struct nlattr *list, struct wg_peer *p)
 {
-	const struct nlattr *one, *a;
+	const struct nlattr *one;
 
 	mnl_attr_for_each_nested (one, list) {
-		const void *addr = NULL;
-		struct prefix *more;
-		unsigned len = 33;
+		struct prefix prefix, *more;
 
-		mnl_attr_for_each_nested (a, one) {
-			if (mnl_attr_get_type(a) == WGALLOWEDIP_A_IPADDR)
-				addr = bytes_of(a, 4);
-			else if (mnl_attr_get_type(a) == WGALLOWEDIP_A_CIDR_MASK && bytes_of(a, 1))
-				len = mnl_attr_get_u8(a);
-		}
-		if (!addr || len > 32) {
+		if (!parse_one(one, &prefix)) {
 			p->has_others = true;
 			continue;
 		}
@@ -138,9 +160,7 @@ static int parse_allowed(const struct nlattr *list, struct wg_peer *p)
 		if (!more)
 			return -ENOMEM;
 		p->allowed = more;
-		more[p->n_allowed] = (struct prefix){.len = 96 + len};
-		more[p->n_allowed].addr.w[2] = htonl(0xffff);
-		memcpy(&more[p->n_allowed++].addr.w[3], addr, 4);
+		more[p->n_allowed++] = prefix;
 	}
 	return 0;
 }

@@ -101,11 +101,14 @@ void other_remove(struct agent *a, struct other_app *r)
 	name_stale(a, n);
 }
 
-bool other_listens(const struct other_app *r, uint16_t port, uint8_t proto)
+bool other_listens(const struct other_app *r, bool v4, uint16_t port, uint8_t proto)
 {
-	for (size_t i = 0; i < r->n_ports; i++)
-		if (!port || (r->ports[i].port == port && r->ports[i].proto == proto))
+	for (size_t i = 0; i < r->n_ports; i++) {
+		const struct other_port *p = &r->ports[i];
+
+		if (p->only != (v4 ? 6 : 4) && (!port || (p->port == port && p->proto == proto)))
 			return true;
+	}
 	return false;
 }
 

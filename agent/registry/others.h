@@ -17,6 +17,7 @@ struct other_port {
 	uint16_t port; /* host byte order */
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
 	uint16_t via;  /* its node's port for it (routes: translate); 0: none */
+	uint8_t only;  /* 4 or 6: at the address of that family alone; 0: not known, or both */
 };
 
 #define OTHER_NAME_MAX 63
@@ -50,8 +51,8 @@ int other_add(struct agent *a, struct other_app *r);
 /* NULL-safe in that what is not in is left alone. */
 void other_remove(struct agent *a, struct other_app *r);
 
-/* Whether it listens there. Port 0: anywhere. */
-bool other_listens(const struct other_app *r, uint16_t port, uint8_t proto);
+/* Whether it listens there, at its address of that family. Port 0: anywhere. */
+bool other_listens(const struct other_app *r, bool v4, uint16_t port, uint8_t proto);
 
 /* What its node says of it as a backend of that service; of another cluster's, whose services are
  * others, as one of the service that its own name is there. NULL: nothing. */

@@ -97,7 +97,8 @@ struct agent {
 	struct config_egress *sources; /* of the config's, those that have one */
 	size_t n_sources;
 	struct pool pool4, pool6;
-	struct prefix nodes[1 + CONFIG_PEERS_MAX]; /* pools of clusters whose apps are routed to */
+	struct prefix nodes[2 * (1 + CONFIG_PEERS_MAX)]; /* pools of clusters whose apps are routed
+							    to, of both families */
 	size_t n_nodes;
 	struct remote *remotes; /* those of other nodes, see remotes.h */
 	uint32_t next_remote;

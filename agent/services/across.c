@@ -30,7 +30,7 @@ bool across_serves(const struct service_member *m, uint16_t port, uint8_t proto,
 {
 	if (!m->other)
 		return true;
-	return port ? other_listens(m->other, port, proto) : !local;
+	return port ? other_listens(m->other, addr_is_v4(&m->addr), port, proto) : !local;
 }
 
 /* --- ports --- */

@@ -25,7 +25,7 @@ static bool listens(struct agent *a, const struct service_member *m, uint16_t ta
 	const struct vip *v;
 
 	if (m->other)
-		return other_listens(m->other, target, proto);
+		return other_listens(m->other, addr_is_v4(&m->addr), target, proto);
 	v = m->app ? NULL : vip_find(a, &m->addr);
 	if (!ep.port_be || (!m->app && !(v && (v->app || v->declared))))
 		return true;

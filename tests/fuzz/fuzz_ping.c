@@ -12,9 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < sizeof(nonce))
 		return 0;
 	memcpy(&nonce, data, sizeof(nonce));
-	for (int raw = 0; raw < 2; raw++)
-		if (ping_read(data + sizeof(nonce), size - sizeof(nonce), raw, nonce, &reply) &&
-		    (reply.size < 20 + 8 + sizeof(nonce) || reply.size > size + 20))
+	for (unsigned how = 0; how < 4; how++) {
+		bool v4 = how & 1;
+		size_t ip = v4 ? 20 : 40;
+
+		if (ping_read(data + sizeof(nonce), size - sizeof(nonce), v4, how & 2, nonce,
+			      &reply) &&
+		    (reply.size < ip + 8 + sizeof(nonce) || reply.size > size + ip))
 			abort();
+	}
 	return 0;
 }

@@ -54,14 +54,14 @@ on() {
 	INST=${NODE_INST[$1]} AX=${NODE_AX[$1]} AGENT=${NODE_AGENT[$1]}
 }
 
-# node_start NODE: with $CLUSTER as further lines of the section, and $MORE behind it
+# node_start NODE: with $CLUSTER as further lines of the section, and $MORE behind it; $POOL in place of the usual one
 node_start() {
 	on "$1"
 	agent_start - <<-EOF
 		cluster:
 		  name: east
 		  etcd: ["$ETCD_URL"]
-		  pool: 10.80.0.0/16
+		${POOL:-  pool: 10.80.0.0/16}
 		  node: {name: $1, address: ${NODE_ADDR[$1]}}
 		${CLUSTER:-}
 		${MORE:-}

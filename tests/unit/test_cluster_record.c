@@ -36,6 +36,42 @@ static void nodes_and_blocks(void **state)
 	assert_memory_equal(&b.prefix, &p, sizeof(p));
 }
 
+/* What an older node says has none of IPv6, and what is said of that an older one does not look at:
+ * it stands at keys and members of their own. */
+static void ipv6(void **state)
+{
+	static const char bad[] = "{\"v\":1,\"name\":\"n1\",\"id\":\"" ID "\",\"since\":1,"
+				  "\"version\":\"1\",\"address6\":\"10.0.0.1\"}";
+	struct record_node n = {.name = "n1", .id = ID, .version = "1"}, n2;
+	struct record_block b = {.node = "n1", .id = ID}, b2;
+	autofree char *node = NULL, *block = NULL;
+	char key[RECORD_KEY_MAX];
+	struct error e;
+
+	(void)state;
+	assert_int_equal(addr_parse("10.0.0.11", &n.address), 0);
+	node = record_node_text(&n);
+	assert_null(strstr(node, "address6"));
+	free(node);
+	assert_int_equal(addr_parse("fd99::11", &n.address6), 0);
+	node = record_node_text(&n);
+	assert_int_equal(record_node_read(node, strlen(node), &n2, &e), 0);
+	assert_memory_equal(&n, &n2, sizeof(n));
+	assert_int_equal(record_node_read(bad, strlen(bad), &n2, &e), -EINVAL);
+	assert_string_equal(e.text, "its member \"address6\" is not an IPv6 address");
+
+	assert_int_equal(prefix_parse("fd61:80::300/120", &b.prefix), 0);
+	block = record_block_text(&b);
+	assert_int_equal(record_block_read(block, strlen(block), &b2, &e), 0);
+	assert_memory_equal(&b, &b2, sizeof(b));
+	assert_string_equal(record_block_key("east", &b.prefix, key),
+			    "/ax/east/blocks6/fd61:80::300-120");
+	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_BLOCK);
+	assert_string_equal(record_pool_key("east", false, key), "/ax/east/pool6");
+	assert_int_equal(record_kind("east", key, strlen(key)), RECORD_POOL6);
+	assert_string_equal(record_pool_key("east", true, key), "/ax/east/pool");
+}
+
 #define NODE "{\"v\":1,\"name\":\"n1\",\"id\":\"" ID "\",\"since\":1,\"version\":\"1\""
 #define KEY  "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
 
@@ -86,7 +122,7 @@ static void wireguard(void **state)
 
 static void apps(void **state)
 {
-	struct other_port ports[] = {{80, IPPROTO_TCP, 61001}, {53, IPPROTO_UDP, 0}};
+	struct other_port ports[] = {{80, IPPROTO_TCP, 61001, 4}, {53, IPPROTO_UDP, 0, 0}};
 	struct record_app a = {.node = "n1",
 			       .name = "web",
 			       .id = 7,
@@ -112,6 +148,7 @@ static void apps(void **state)
 		assert_int_equal(b.ports[i].port, ports[i].port);
 		assert_int_equal(b.ports[i].proto, ports[i].proto);
 		assert_int_equal(b.ports[i].via, ports[i].via);
+		assert_int_equal(b.ports[i].only, ports[i].only);
 	}
 	again = record_app_text(&b);
 	assert_string_equal(text, again);
@@ -452,6 +489,7 @@ int main(void)
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(versions),
+		cmocka_unit_test(ipv6),
 		cmocka_unit_test(what_is_none),
 		cmocka_unit_test(keys),
 		cmocka_unit_test(secrets),

@@ -113,6 +113,43 @@ static void wireguard(void **state)
 	config_free(&c);
 }
 
+/* A pool of each family, and the node's address for each. */
+static void ipv6(void **state)
+{
+	char text[ADDR_STRLEN];
+	struct config_cluster copy;
+	struct config c;
+
+	(void)state;
+	parse("cluster: {name: e, etcd: [http://a], routes: direct, "
+	      "pool: {ipv4: 10.50.0.0/16, ipv6: \"fd61:50::/48\"}, "
+	      "node: {address: 10.0.0.11, address6: \"fd99::11\"}}\n",
+	      &c);
+	assert_string_equal(prefix_format(&c.pool4, text), "10.50.0.0/16");
+	assert_string_equal(prefix_format(&c.pool6, text), "fd61:50::/48");
+	assert_string_equal(addr_format(&c.cluster.address6, text), "fd99::11");
+	assert_int_equal(config_cluster_copy(&c.cluster, &copy), 0);
+	assert_true(config_cluster_eq(&c.cluster, &copy));
+	copy.pool6.len++;
+	assert_false(config_cluster_same_node(&c.cluster, &copy));
+	copy.pool6.len--;
+	copy.address6 = (struct ax_addr){0};
+	assert_false(config_cluster_same_node(&c.cluster, &copy));
+	config_cluster_free(&copy);
+	config_free(&c);
+	/* the node's own one is no cluster's */
+	parse("cluster: {name: e, etcd: [http://a]}\nagent: {pool: {ipv6: \"fd61:78::/64\"}}\n",
+	      &c);
+	assert_int_equal(c.cluster.pool6.len, 0);
+	assert_string_equal(prefix_format(&c.pool6, text), "fd61:78::/64");
+	config_free(&c);
+	/* and IPv4's is as without it */
+	parse("cluster: {name: e, etcd: [http://a], pool: {ipv6: \"fd61:50::/120\"}}\n", &c);
+	assert_string_equal(prefix_format(&c.cluster.pool, text), "10.217.0.0/16");
+	assert_string_equal(prefix_format(&c.pool6, text), "fd61:50::/120");
+	config_free(&c);
+}
+
 static void copies_and_differences(void **state)
 {
 	struct config_cluster copy;
@@ -196,6 +233,20 @@ static void what_is_wrong(void **state)
 		 "10.1.0.0/16\n"},
 		{"cluster: {name: e, etcd: [http://a], pool: \"fd00::/112\"}",
 		 "f:1:44: cluster.pool: found \"fd00::/112\", " POOL},
+		{"cluster: {name: e, etcd: [http://a], pool: {ipv6: \"fd00::/32\"}}",
+		 "f:1:51: cluster.pool.ipv6: found \"fd00::/32\", expected a length of 48 to "
+		 "120\n"},
+		{"cluster: {name: e, etcd: [http://a], pool: {ipv6: \"fd00::/48\"}}\n"
+		 "agent: {pool: {ipv6: \"fd01::/48\"}}\n",
+		 "f:1:1: found a mapping, expected cluster.pool or agent.pool.ipv6, and not two "
+		 "pools\n"},
+		{"cluster: {name: e, etcd: [http://a], routes: translate, "
+		 "pool: {ipv6: \"fd00::/48\"}}",
+		 "f:1:10: cluster: found a mapping, expected a pool of IPv4 alone where routes are "
+		 "translate, which has no way for IPv6: give the nodes direct or wireguard\n"},
+		{"cluster: {name: e, etcd: [http://a], node: {address6: 10.0.0.1}}",
+		 "f:1:55: cluster.node.address6: found \"10.0.0.1\", expected this node's IPv6 "
+		 "address: IPv4's is cluster.node.address\n"},
 		{"cluster: {name: e, etcd: [http://a], routes: bgp}",
 		 "f:1:46: cluster.routes: found \"bgp\", expected none, direct, translate or "
 		 "wireguard\n"},
@@ -227,8 +278,11 @@ static void what_is_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_of_it),	 cmocka_unit_test(none_and_little),
-		cmocka_unit_test(wireguard),	 cmocka_unit_test(copies_and_differences),
+		cmocka_unit_test(all_of_it),
+		cmocka_unit_test(none_and_little),
+		cmocka_unit_test(wireguard),
+		cmocka_unit_test(ipv6),
+		cmocka_unit_test(copies_and_differences),
 		cmocka_unit_test(what_is_wrong),
 	};
 

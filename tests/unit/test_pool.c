@@ -183,6 +183,39 @@ static void jumps_leave_the_first_quarter_to_others(void **state)
 	pool_free(&p);
 }
 
+/* Whatever is shut, and wherever it goes on: each of those that are open once, and no others. */
+static void parts_of_a_large_pool(void **state)
+{
+	enum { OPEN = 3 * 256 + 8 };
+	static const char *const parts[] = {"fd61::100/120", "fd61::f:ff00/120", "fd61::/120",
+					    "fd61::4:1238/125"};
+	struct pool p = pool_of("fd61::/48");
+	struct prefix part[ARRAY_SIZE(parts)];
+	struct ax_addr a;
+
+	(void)state;
+	assert_int_equal(pool_shut(&p), 0);
+	assert_int_equal(pool_take(&p, &a), -ENOSPC);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		assert_int_equal(prefix_parse(parts[i], &part[i]), 0);
+		pool_open(&p, &part[i], true);
+	}
+	assert_int_equal(pool_left(&p), OPEN - 2);
+	for (unsigned i = 0; i < OPEN - 2; i++) {
+		bool inside = false;
+
+		pool_jump(&p, i * 7919);
+		assert_int_equal(pool_take(&p, &a), 0);
+		for (size_t k = 0; k < ARRAY_SIZE(parts); k++)
+			inside |= prefix_contains(&part[k], &a);
+		assert_true(inside);
+	}
+	assert_int_equal(pool_left(&p), 0);
+	assert_int_equal(pool_take(&p, &a), -ENOSPC);
+	assert_int_equal(p.in_use, OPEN - 2);
+	pool_free(&p);
+}
+
 static void addresses_outside_are_ignored(void **state)
 {
 	static const char *const outside[] = {"10.0.0.7",	"10.0.0.16",	  "11.0.0.9",
@@ -222,6 +255,7 @@ int main(void)
 		cmocka_unit_test(marked_addresses_are_passed_over),
 		cmocka_unit_test(jumps_stay_in_the_pool),
 		cmocka_unit_test(jumps_leave_the_first_quarter_to_others),
+		cmocka_unit_test(parts_of_a_large_pool),
 		cmocka_unit_test(addresses_outside_are_ignored),
 	};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the kernel's WireGuard is told, and how its answers are read: peers that go on in the next
- * message, addresses that are not IPv4, attributes of other sizes and none at all. */
+ * message, addresses of both families, attributes of other sizes and none at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,16 +84,17 @@ static void peer_in_parts(void **state)
 	static struct message m;
 	struct wg_peer p = {.port = 51821, .allowed = allowed, .n_allowed = N};
 	CLEANUP(wg_device_free) struct wg_device d = {0};
-	struct ax_addr base;
+	struct ax_addr base[2];
 	size_t at = 0, messages = 0;
 
 	(void)state;
 	fill_key(p.key, 1);
 	assert_int_equal(addr_parse("fd00::12", &p.addr), 0);
-	assert_int_equal(addr_parse("10.80.0.0", &base), 0);
+	assert_int_equal(addr_parse("10.80.0.0", &base[0]), 0);
+	assert_int_equal(addr_parse("fd61:80::", &base[1]), 0);
 	for (unsigned i = 0; i < N; i++) {
-		allowed[i] = (struct prefix){.addr = base, .len = 96 + 28};
-		allowed[i].addr.w[3] = htonl(ntohl(base.w[3]) + 16 * i);
+		allowed[i] = (struct prefix){.addr = base[i % 3 != 0], .len = 124 - i % 2};
+		allowed[i].addr.w[3] = htonl(ntohl(base[i % 3 != 0].w[3]) + 32 * i);
 	}
 	do {
 		struct nlmsghdr *nlh = begin(&m);
@@ -167,7 +168,8 @@ static void answers(void **state)
 	struct genlmsghdr *g;
 	struct wg_device d = {0};
 	struct nlmsghdr *nlh = begin(&m);
-	uint8_t key[WG_KEY_SIZE], v6[16] = {0xfd};
+	uint8_t key[WG_KEY_SIZE], mapped[16] = {[10] = 0xff, [11] = 0xff, [12] = 10},
+				  v6[16] = {0xfd};
 
 	(void)state;
 	fill_key(key, 9);
@@ -184,7 +186,9 @@ static void answers(void **state)
 		mnl_attr_put_u64(nlh, WGPEER_A_RX_BYTES, 1ull << 40);
 		mnl_attr_put_u32(nlh, WGPEER_A_ENDPOINT, 1); /* none */
 		list = mnl_attr_nest_start(nlh, WGPEER_A_ALLOWEDIPS);
-		put_allowed(nlh, v6, i ? 16 : 4, 64);
+		put_allowed(nlh, i ? mapped : v6, i ? 16 : 4,
+			    i ? 124 : 64); /* too long, and none */
+		put_allowed(nlh, v6, i ? 15 : 16, i ? 64 : 129);
 		mnl_attr_nest_end(nlh, list);
 		mnl_attr_nest_end(nlh, peer);
 	}

@@ -85,6 +85,7 @@ static int take_nodes(struct known *k)
 		struct checkup_node *node = &k->nodes[k->cluster.n_nodes];
 		const json_t *j = json_array_get(k->list, i);
 		const char *address = member_string(j, "address");
+		const char *address6 = member_string(j, "address6");
 
 		if (member_true(j, "self") || !member_string(j, "name"))
 			continue;
@@ -94,6 +95,8 @@ static int take_nodes(struct known *k)
 					      .clock_s = member_int(j, "clock")};
 		if (address && addr_parse(address, &node->addr))
 			node->addr = (struct ax_addr){0};
+		if (address6 && addr_parse(address6, &node->addr6))
+			node->addr6 = (struct ax_addr){0};
 		take_peer(json_object_get(j, "wireguard"), node);
 		if (take_ways(k, json_object_get(j, "ways"), node))
 			return -ENOMEM;
@@ -148,6 +151,7 @@ static int take_status(struct known *k, const json_t *c)
 	k->cluster.member = member_string(c, "member");
 	k->cluster.lease = member_string(c, "lease");
 	k->cluster.untold = member_string(c, "untold");
+	k->cluster.no_address6 = member_string(c, "no_address6");
 	k->cluster.unwritten = member_string(c, "unwritten");
 	k->cluster.ways = ways;
 	k->cluster.tunnel = member_string(json_object_get(c, "wireguard"), "device");

@@ -46,6 +46,7 @@ static const struct column columns[] = {
 	{{.title = "AGE", .keep = 12}, cell_age, "since"},
 	{{.title = "SEEN", .keep = 11}, cell_seen, "seen"},
 	{{.title = "CONFIG", .keep = 10, .min = 10}, cell_config, "config"},
+	{{.title = "ADDRESS6", .keep = 3, .wide = true}, cell_text, "address6"},
 	{{.title = "SELF", .keep = 4, .wide = true}, cell_yes, "self"},
 	{{.title = "VERSION", .keep = 5, .wide = true}, cell_text, "version"},
 };
@@ -53,7 +54,7 @@ static const struct column columns[] = {
 const struct noun noun_nodes = {
 	.name = "nodes",
 	.aliases = {"node"},
-	.keys = {"name", "address"},
+	.keys = {"name", "address", "address6"},
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),
 	.name_of = name_member,

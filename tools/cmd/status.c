@@ -143,6 +143,11 @@ static void put_ways(const json_t *c)
 		return;
 	printf("%-10s routes: %s, to %lld blocks of other nodes\n", "", member_string(ways, "kind"),
 	       member_int(ways, "routes"));
+	if (member_string(c, "no_address6")) {
+		printf("%-10s other nodes have no way to its blocks of IPv6: ", "");
+		text_put(member_string(c, "no_address6"), stdout);
+		putchar('\n');
+	}
 	put_no_ways(ways);
 	if (streq(member_string(ways, "kind"), "translate"))
 		printf("%-10s by translation: TCP of apps in host mode alone; UDP and apps with a "
@@ -257,6 +262,8 @@ static void put_cluster(const json_t *c)
 	text_put(node, stdout);
 	if (address)
 		printf(" at %s", address);
+	if (member_string(c, "address6"))
+		printf(" and %s", member_string(c, "address6"));
 	printf(": %s", state);
 	if (member) {
 		fputs(streq(state, "partitioned") ? " from " : " to ", stdout);
