@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Pins that cannot be seen: another bpf filesystem was mounted over the one that has them, as boot
- * scripts and programs do that mount one whether there is one or not. What they hold goes on, and an
- * agent that takes that for nothing would put a second dataplane beside the first, which judges by
- * what it was told last.
+ * scripts and programs do that mount one whether there is one or not. What they hold goes on, and
+ * an agent that takes that for nothing would put a second dataplane beside the first, which judges
+ * by what it was told last.
  */
 #include <fcntl.h>
 #include <time.h>
@@ -22,7 +22,8 @@ static bool is_ours(uint32_t id)
 	uint32_t len = sizeof(info);
 	autoclose int fd = bpf_prog_get_fd_by_id(id);
 
-	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) && streq(info.name, "ax_connect4");
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+	       streq(info.name, "ax_connect4");
 }
 
 static bool any_attached(int cgroup_fd)
@@ -47,7 +48,8 @@ int datapath_check_hidden(const char *cgroup_path, const char *pin_dir, struct e
 		if (i == TRIES)
 			return error_set(
 				e, -EEXIST,
-				"%s has programs of an earlier agent, and their pins are not in %s: "
+				"%s has programs of an earlier agent, and their pins are not in "
+				"%s: "
 				"another bpf filesystem is mounted over them; take that away with "
 				"umount",
 				cgroup_path, pin_dir);

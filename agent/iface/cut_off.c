@@ -11,6 +11,10 @@
 #define FROM4	      "192.0.2.1" /* of nobody: RFC 5737, RFC 3849 */
 #define FROM6	      "2001:db8::1"
 #define ANSWERED_PORT 40000u
+/* Somebody else, who answers from another port to another one. */
+#define OTHER4	   "203.0.113.1"
+#define OTHER6	   "2001:db8:ffff::1"
+#define OTHER_PORT 50000u
 
 /* The new generation, and the one that it replaces. */
 struct cutting {
@@ -115,40 +119,54 @@ static bool own_address(const char *ifname, int family, struct ax_addr *ret)
 /* What answers a host that asked. */
 static const struct answer {
 	const char *to, *proto;
-	unsigned sport;
+	unsigned sport, other;
 	const char *flags;
 } answers[] = {
-	{"TCP connections", "tcp", 443, " flags syn,ack"},
-	{"DNS queries", "udp", 53, ""},
+	{"TCP connections", "tcp", 443, 5222, " flags syn,ack"},
+	{"DNS queries", "udp", 53, 3478, ""},
 };
 #define LET_IN "{state: established, action: pass}"
 
-/* Whether the default drops it, or a rule that holds for everything: another rule was meant so. */
-static bool dropped_by_default(const struct generation *g, const char *packet)
+/* *all: by the default, or a rule that holds for everything. */
+static bool is_dropped(const struct generation *g, const char *packet, bool *all)
 {
 	struct ax_explain x;
 
 	if (!judge(g, packet, AX_STATE_ESTABLISHED, &x) || x.verdict != AX_VERDICT_DROP ||
 	    x.decided != AX_DECIDED_RULE || x.rule > g->layout.rules)
 		return false;
-	return ((const struct ax_action *)(g->data + g->layout.actions))[x.rule].flags &
+	*all = ((const struct ax_action *)(g->data + g->layout.actions))[x.rule].flags &
 	       AX_ACTION_CATCH_ALL;
+	return true;
+}
+
+/* Whoever answers: a rule about one port, or about some who send, was meant so. */
+static bool drops_answers(const struct generation *g, const struct answer *a,
+			  const struct ax_addr *own)
+{
+	char address[ADDR_STRLEN], packet[160];
+	const char *const format =
+		addr_is_v4(own) ? "%s %s:%u > %s:%u%s" : "%s [%s]:%u > [%s]:%u%s";
+	bool all;
+
+	addr_format(own, address);
+	snprintf(packet, sizeof(packet), format, a->proto, addr_is_v4(own) ? FROM4 : FROM6,
+		 a->sport, address, ANSWERED_PORT, a->flags);
+	if (!is_dropped(g, packet, &all))
+		return false;
+	snprintf(packet, sizeof(packet), format, a->proto, addr_is_v4(own) ? OTHER4 : OTHER6,
+		 a->other, address, OTHER_PORT, a->flags);
+	return all || is_dropped(g, packet, &all);
 }
 
 static bool cuts_answer(const struct cutting *c, const struct answer *a)
 {
-	char address[ADDR_STRLEN], packet[160];
 	struct ax_addr own;
 
 	for (int v6 = 0; v6 < 2; v6++) {
 		if (!own_address(c->ifname, v6 ? AF_INET6 : AF_INET, &own))
 			continue;
-		addr_format(&own, address);
-		snprintf(packet, sizeof(packet),
-			 v6 ? "%s [" FROM6 "]:%u > [%s]:%u%s" : "%s " FROM4 ":%u > %s:%u%s",
-			 a->proto, a->sport, address, ANSWERED_PORT, a->flags);
-		if (dropped_by_default(c->new, packet) &&
-		    !(c->old && dropped_by_default(c->old, packet)))
+		if (drops_answers(c->new, a, &own) && !(c->old && drops_answers(c->old, a, &own)))
 			return true;
 	}
 	return false;

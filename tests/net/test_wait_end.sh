@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# a processor each
 # Connects that wait, at the very moment at which a server ends, which begins anew soon: none of them is refused. (What
 # was sent to the former may find nobody: who had waited was told so, and did not wait for the latter.)
 . "$(dirname "$0")/lib.sh"
@@ -7,8 +8,7 @@
 agent_start
 
 for mode in host private; do
-	n=300
-	[ $mode = host ] || n=100
+	n=300 # connects are made around each of so many ends
 	# the shared address is the other one's, who does not listen
 	run_app --net "$mode" --name pair --ip "10.77.1.1,fd77::1:1" -- sleep 1000
 	sleeper=$APP

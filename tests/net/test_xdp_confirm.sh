@@ -179,6 +179,12 @@ is "not again when another rule changes" "$(xdp rule add xc0 proto tcp dport 80 
 is "a rule that drops them is meant so" "$(warned 'rules: [{proto: tcp, sport: 443, action: drop}]')" ""
 like "one without conditions at the end is a default" "$(warned 'rules: [{icmp: echo-request, action: pass}, {action: drop}]')" \
 	"own TCP connections"
+like "and so are those that leave nothing of a protocol" \
+	"$(warned 'default: pass')$(warned 'rules: [{proto: tcp, dport: 22, action: pass}, {proto: tcp, action: drop}]')" \
+	"own TCP connections"
+like "or of a family" "$(warned 'default: pass')$(warned 'rules: [{proto: tcp, dport: 22, action: pass}, {src: 0.0.0.0/0, action: drop}]')" "own TCP connections"
+is "one about some who send is meant so, too" \
+	"$(warned 'default: pass')$(warned 'rules: [{proto: tcp, src: 192.0.2.0/24, action: drop}]')" ""
 ok "unloaded" xdp unload xc0
 echo '{default: drop, rules: [{proto: tcp, dport: 22, action: pass}]}' >"$T/forgets.yaml"
 like "the first list of an interface is warned of, too" "$(xdp load xc0 --rules "$T/forgets.yaml" 2>&1 >/dev/null)" \
