@@ -146,6 +146,8 @@ struct egress_args {
 	const struct ax_addr *addrs;
 	size_t n;
 	struct error e;
+	const struct prefix *nodes;
+	size_t n_nodes;
 };
 static int egress_call(void *arg)
 {
@@ -157,7 +159,7 @@ static int egress_call(void *arg)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->n; i++)
 		list[i].addr = a->addrs[i];
-	return egress_set(a->inst, list, a->n, NULL, 0, NULL, &a->e);
+	return egress_set(a->inst, list, a->n, a->nodes, a->n_nodes, NULL, &a->e);
 }
 static void set_egress(struct fixture *f, const struct instance *inst, const struct ax_addr *addrs,
 		       size_t n)
@@ -310,6 +312,39 @@ static void test_not_between_apps(void **state)
 	set_egress(f, &f->inst, f->host_addr, 2);
 	assert_int_equal(ns_tcp(f->host, f->host, &f->host_addr[0], &seen), 0);
 	assert_true(addr_eq(&seen, &f->host_addr[0]));
+}
+
+/* Apps of other nodes: what goes there is not masqueraded, and what comes from there is forwarded,
+ * of the families of which they are. */
+static void test_nodes(void **state)
+{
+	struct fixture *f = *state;
+	const struct prefix nodes[] = {{.addr = ns_addr("192.0.2.0"), .len = 96 + 24},
+				       {.addr = ns_addr("2001:db8::"), .len = 48}};
+	struct egress_args a = {
+		.inst = &f->inst, .addrs = f->vip, .n = 2, .nodes = nodes, .n_nodes = 2};
+	struct ax_addr seen;
+	unsigned far;
+
+	assert_int_equal(nl_link_index(f->out_nl, "eth0", &far), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(add_route(f->out_nl, &f->vip[i], far), 0);
+	assert_int_equal(netns_call(f->host, egress_call, &a), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ns_tcp(f->outside, f->app, &f->out[i], &seen), 0);
+		assert_true(addr_eq(&seen, &f->vip[i]));
+		assert_int_equal(ns_tcp(f->app, f->outside, &f->vip[i], &seen), 0);
+		assert_true(addr_eq(&seen, &f->out[i]));
+	}
+	/* nodes of one family alone, and no app that leaves: the other is not forwarded */
+	set_egress(f, &f->inst, NULL, 0);
+	a.n = 0;
+	a.n_nodes = 1;
+	a.nodes = &nodes[1];
+	assert_int_equal(netns_call(f->host, egress_call, &a), 0);
+	assert_int_equal(host_sysctl(f, FORWARD), 0);
+	assert_int_equal(ns_tcp(f->app, f->outside, &f->vip[1], &seen), 0);
+	assert_true(ns_tcp(f->app, f->outside, &f->vip[0], &seen) < 0);
 }
 
 static void test_forwarding_was_on(void **state)
@@ -473,15 +508,11 @@ static void test_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_both_families),
-		TEST(test_replace),
-		TEST(test_not_between_apps),
-		TEST(test_forwarding_was_on),
-		TEST(test_router_advertisements),
-		TEST(test_two_instances),
-		TEST(test_not_a_router),
-		TEST(test_many_addresses),
-		TEST(test_errors),
+		TEST(test_both_families),     TEST(test_replace),
+		TEST(test_not_between_apps),  TEST(test_nodes),
+		TEST(test_forwarding_was_on), TEST(test_router_advertisements),
+		TEST(test_two_instances),     TEST(test_not_a_router),
+		TEST(test_many_addresses),    TEST(test_errors),
 	};
 
 	/* Nothing here is meant for the namespace that the test was started in. */
