@@ -393,6 +393,13 @@ struct ax_learn {
 };
 _Static_assert(sizeof(struct ax_learn) == 24, "struct ax_learn is part of the arena");
 
+/* What a list whose rules ask for states does with the flows that ax keeps (flow_state.h). */
+enum ax_flows {
+	AX_FLOWS_NONE,
+	AX_FLOWS_LOOK, /* it knows them, and leaves them as they are */
+	AX_FLOWS_KEEP, /* what it lets through begins some */
+};
+
 /* Constant data of a generation's programs; also at the arena's start, for user space. */
 struct ax_layout {
 	__u32 magic;	/* AX_ARENA_MAGIC */
@@ -441,19 +448,22 @@ struct ax_layout {
 			    */
 	__u64 netns_cookie;
 	__u32 ifindex;
-	__u32 generation; /* counts the lists of an interface, from 1 */
-	__u32 hz;	  /* ticks (jiffies) in a second */
-	__u32 mode;	  /* how the root was attached: enum xdp_mode (agent/rules/list.h) */
-	__u32 has_frags;  /* loaded as the root is, see datapath_xdp_attach() */
-	__u32 conntrack;  /* the kernel's is asked for states, too; the loader sets it */
-	__u32 trackable;  /* it was there to be asked then, whether programs can or not */
-	__u32 journal;	  /* struct ax_journal; 0: nothing changes in place */
-	__u8 policy[24];  /* enum ax_policy by enum ax_reason */
+	__u32 generation;   /* counts the lists of an interface, from 1 */
+	__u32 hz;	    /* ticks (jiffies) in a second */
+	__u32 mode;	    /* how the root was attached: enum xdp_mode (agent/rules/list.h) */
+	__u32 has_frags;    /* loaded as the root is, see datapath_xdp_attach() */
+	__u32 conntrack;    /* the kernel's is asked for states, too; the loader sets it */
+	__u32 trackable;    /* it was there to be asked then, whether programs can or not */
+	__u32 flows;	    /* enum ax_flows */
+	__u64 flows_key[2]; /* see flow_state.h; the second is odd; nobody outside is to know them
+			     */
+	__u32 journal;	    /* struct ax_journal; 0: nothing changes in place */
+	__u8 policy[24];    /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 	struct ax_payload payload[AX_PAYLOADS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
-#define AX_ARENA_MAGIC (0x61785476 + AX_FIELDS)
+#define AX_ARENA_MAGIC (0x61785576 + AX_FIELDS)
 _Static_assert(AX_REASON_POLICIES <= 24, "every class has a policy");
 
 /*
@@ -599,13 +609,16 @@ _Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP meta
  */
 enum ax_explain_cb {
 	AX_EXPLAIN_RULES, /* answered: rule | quoted_rule << 16 */
-	AX_EXPLAIN_WORDS, /* answered: verdict | reason << 8 | decided << 16 | limited << 24 */
-	AX_EXPLAIN_VLAN,  /* answered; asked, in its place: */
+	/* answered: verdict | reason << 8 | decided << 16 | limited << 24 | state << 25 */
+	AX_EXPLAIN_WORDS,
+	AX_EXPLAIN_VLAN, /* answered; asked, in its place: */
 	AX_EXPLAIN_MINUTE = AX_EXPLAIN_VLAN,
-	AX_EXPLAIN_L4,	/* answered: l4_off */
-	AX_EXPLAIN_KEY, /* asked: AX_EXPLAIN_ASKED */
+	AX_EXPLAIN_L4,			  /* answered: l4_off; asked, in its place: */
+	AX_EXPLAIN_STATE = AX_EXPLAIN_L4, /* enum ax_state, as in struct ax_explain */
+	AX_EXPLAIN_KEY,			  /* asked: AX_EXPLAIN_ASKED */
 };
-#define AX_EXPLAIN_ASKED 0x61786578
+#define AX_EXPLAIN_ASKED       0x61786578
+#define AX_EXPLAIN_STATE_SHIFT 25
 
 enum ax_decided {
 	AX_DECIDED_RULE,	/* or the default: see rule */

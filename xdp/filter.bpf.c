@@ -7,8 +7,8 @@
 #include "balance_quic.bpf.h"
 #include "exposed_ports.bpf.h"
 #include "judge.bpf.h"
+#include "judge_state.bpf.h"
 #include "nat.bpf.h"
-#include "state.bpf.h"
 
 const volatile struct ax_layout layout = {};
 const volatile __u32 found_places = 0;
@@ -81,22 +81,6 @@ __noinline __u32 minute_of(struct xdp_md *ctx)
 	return minute_now();
 }
 
-/* The rule that was found for a packet wants its state, which nobody has asked for. */
-static __always_inline bool wants_state(const __u8 *a, const struct packet *p, __u32 rule)
-{
-	return layout.field[AX_FIELD_STATE].used && p->state == AX_STATE_UNASKED &&
-	       action_of(a, rule)->flags & AX_ACTION_ASKS_STATE;
-}
-
-static __always_inline __u32 match_by_state(struct xdp_md *ctx, const __u8 *a, struct turn *t,
-					    __u32 rule)
-{
-	if (!wants_state(a, &t->p, rule))
-		return rule;
-	t->p.state = (__u8)packet_state(ctx, &t->p, t->explain);
-	return match_apart(ctx, &t->p, t->len);
-}
-
 /* With the payload. Most lists have it looked at here, without a call. */
 static __always_inline __u32 match_payload(struct xdp_md *ctx, const __u8 *a, struct turn *t,
 					   const struct judged *j, __u32 at)
@@ -128,36 +112,6 @@ static __always_inline __u32 match_own(struct xdp_md *ctx, const __u8 *a, struct
 	if (layout.field[AX_FIELD_STATE].used && wants_payload(a, &t->p, rule))
 		rule = match_payload(ctx, a, t, &j, at);
 	return rule;
-}
-
-/* The rule of a packet that another one quotes; its payload is not what its flow's are. */
-static __always_inline __u32 match_quoted(struct xdp_md *ctx, const __u8 *a, struct packet *q,
-					  __u32 len)
-{
-	__u32 rule;
-
-	if (asks_payload())
-		q->payload = AX_PAYLOAD_NONE;
-	find_sets(q);
-	rule = match_apart(ctx, q, len);
-	if (!wants_state(a, q, rule))
-		return rule;
-	q->state = (__u8)quoted_state(ctx, q);
-	return match_apart(ctx, q, len);
-}
-
-/* What was found of an error is not asked for again for what it quotes. What somebody else has sent
- * is none of this host's flows. */
-static __always_inline void quoted_as_asked(const struct packet *p, struct packet *q)
-{
-	if (!layout.field[AX_FIELD_STATE].used)
-		return;
-	if (p->state == AX_STATE_RELATED)
-		q->state = AX_STATE_ESTABLISHED;
-	else if (p->state == AX_STATE_NEW && quotes_own(p, q))
-		q->state = AX_STATE_NEW;
-	else if (p->state == AX_STATE_INVALID || !quotes_own(p, q))
-		q->state = q->proto == IPPROTO_TCP ? AX_STATE_INVALID : AX_STATE_NEW;
 }
 
 /* And the other way round. */
@@ -333,6 +287,14 @@ static __always_inline int redirect(struct xdp_md *ctx, const __u8 *a, struct tu
 		    bpf_redirect_map(&devices, act->target, XDP_DROP));
 }
 
+/* It goes where it is sent to, as it is. */
+static __always_inline bool goes_on(const struct ax_action *act)
+{
+	return act->verdict == AX_VERDICT_PASS || act->verdict == AX_VERDICT_CPU ||
+	       act->verdict == AX_VERDICT_ROUTE ||
+	       (act->verdict == AX_VERDICT_REDIRECT && !act->rewrite);
+}
+
 static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn *t,
 				  const struct ax_action *act)
 {
@@ -344,6 +306,8 @@ static __always_inline int act_on(struct xdp_md *ctx, const __u8 *a, struct turn
 	}
 	if (!account(ctx, a, t, act))
 		return failed(ctx, t, AX_REASON_RATE_LIMITED);
+	if (goes_on(act))
+		let_pass(ctx, t);
 	switch (act->verdict) {
 	case AX_VERDICT_PASS:
 		return done(ctx, t, XDP_PASS);

@@ -12,6 +12,7 @@
 #include <linux/pkt_cls.h>
 
 #include "judge.bpf.h"
+#include "judge_state.bpf.h"
 
 const volatile struct ax_layout layout = {};
 const volatile __u32 found_places = 0;
@@ -26,7 +27,8 @@ static __always_inline void answer(struct __sk_buff *skb, const struct turn *t)
 {
 	skb->cb[AX_EXPLAIN_RULES] = t->rule | (__u32)t->quoted_rule << 16;
 	skb->cb[AX_EXPLAIN_WORDS] = t->verdict | (__u32)t->reason << 8 | (__u32)t->decided << 16 |
-				    (__u32)(t->reason == AX_REASON_RATE_LIMITED) << 24;
+				    (__u32)(t->reason == AX_REASON_RATE_LIMITED) << 24 |
+				    (__u32)t->p.state << AX_EXPLAIN_STATE_SHIFT;
 	skb->cb[AX_EXPLAIN_VLAN] = t->p.vlan;
 	skb->cb[AX_EXPLAIN_L4] = t->p.l4_off;
 }
@@ -122,10 +124,8 @@ static __always_inline bool quoted_passes(struct __sk_buff *skb, const __u8 *a, 
 
 	if (!q || !quote(skb, &t->p, q))
 		return false;
-	if (asks_payload())
-		q->payload = AX_PAYLOAD_NONE;
-	find_sets(q);
-	t->quoted_rule = (__u16)match_apart(skb, q, t->len);
+	quoted_as_asked(&t->p, q);
+	t->quoted_rule = (__u16)match_quoted(skb, a, q, t->len);
 	return action_of(a, t->quoted_rule)->verdict != AX_VERDICT_DROP;
 }
 
@@ -154,8 +154,12 @@ static __always_inline bool act_on(struct __sk_buff *skb, const __u8 *a, struct 
 	if (act->verdict == AX_VERDICT_DROP && act->flags & AX_ACTION_CATCH_ALL &&
 	    let_through(skb, a, t))
 		return true;
-	if (account(skb, a, t, act))
-		return act->verdict == AX_VERDICT_PASS;
+	if (account(skb, a, t, act)) {
+		if (act->verdict != AX_VERDICT_PASS)
+			return false;
+		let_pass(skb, t);
+		return true;
+	}
 	t->reason = AX_REASON_RATE_LIMITED;
 	if (!t->explain)
 		count_reason(AX_REASON_RATE_LIMITED);
@@ -174,10 +178,16 @@ static __always_inline __u32 match_own(struct __sk_buff *skb, const __u8 *a, str
 		expect_name(&t->p);
 	j = judged(skb, &t->p, t->len);
 	rule = classify_own(skb, a, t, &j, &at);
-	if (!wants_payload(a, &t->p, rule))
-		return rule;
-	look_into(skb, &t->p);
-	return match_apart(skb, &t->p, t->len);
+	if (wants_payload(a, &t->p, rule)) {
+		look_into(skb, &t->p);
+		rule = match_apart(skb, &t->p, t->len);
+	}
+	rule = match_by_state(skb, a, t, rule);
+	if (layout.field[AX_FIELD_STATE].used && wants_payload(a, &t->p, rule)) {
+		look_into(skb, &t->p);
+		rule = match_apart(skb, &t->p, t->len);
+	}
+	return rule;
 }
 
 static __always_inline bool has_policy(struct turn *t, bool *pass)
@@ -217,6 +227,8 @@ static __always_inline int judge(struct __sk_buff *skb, bool explain)
 	t.rule = t.quoted_rule = layout.rules;
 	read_packet(skb, &t.p);
 	measure(skb, &t);
+	if (layout.field[AX_FIELD_STATE].used && explain && t.p.fragment != AX_FRAGMENT_NOT_IP)
+		t.p.state = (__u8)skb->cb[AX_EXPLAIN_STATE];
 	if (has_policy(&t, &pass))
 		return done(skb, &t, pass);
 	t.rule = (__u16)match_own(skb, a, &t);

@@ -6,6 +6,7 @@
 #ifndef AX_NAT_BPF_H
 #define AX_NAT_BPF_H
 
+#include "fragment_id.bpf.h"
 #include "nat_proof.bpf.h"
 #include "rules.bpf.h"
 
@@ -31,41 +32,6 @@ static __always_inline bool nat_possible(const struct packet *p)
 	if (p->later)
 		return true;
 	return p->has_l4 && port >= AX_NAT_PORT && port < AX_NAT_PORT + AX_NAT_PORTS;
-}
-
-/* The identification of a fragment's datagram. False: it is not where it should be. */
-static __always_inline bool fragment_id(struct xdp_md *ctx, const struct packet *p, __be32 *id)
-{
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-
-	if (p->v4) {
-		struct iphdr *ip = data + (p->l3_off & 63);
-
-		if ((void *)(ip + 1) > end)
-			return false;
-		*id = ip->id;
-	} else {
-		/* right in front of what is fragmented, unless more extension headers are between
-		 */
-		__u64 off = (__u64)p->l4_off - sizeof(struct ipv6_frag);
-		struct ipv6_frag *f;
-
-		opaque(off);
-		if (off > 0x1fff)
-			return false;
-		f = data + off;
-		if ((void *)(f + 1) > end || f->next != p->proto || f->reserved)
-			return false;
-		*id = f->id;
-	}
-	return true;
-}
-
-static __always_inline bool nat_fragment_key(struct xdp_md *ctx, const struct packet *p,
-					     struct ax_nat_fragment *key)
-{
-	*key = (struct ax_nat_fragment){.real = p->src, .source = p->dst, .proto = p->proto};
-	return fragment_id(ctx, p, &key->id);
 }
 
 /* A later fragment: by what was remembered of the first one. */

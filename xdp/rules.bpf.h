@@ -11,6 +11,7 @@
 
 #include "balance.h"
 #include "expose.h"
+#include "flow_state.h"
 #include "parse.bpf.h"
 #include "xdp.h"
 #include "verifier.bpf.h"
@@ -289,6 +290,27 @@ AX_RULES_MAP struct {
 	__type(key, struct ax_nat_fragment);
 	__type(value, struct ax_nat);
 } nat_fragments SEC(".maps");
+
+/* See include/flow_state.h. */
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_TRACKED_TCP);
+	__type(key, struct ax_tracked_key);
+	__type(value, struct ax_tracked);
+} tracked_tcp SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_TRACKED_OTHER);
+	__type(key, struct ax_tracked_key);
+	__type(value, struct ax_tracked);
+} tracked_other SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); /* it begins at a line of the cache */
+	__uint(max_entries, AX_BEGUN_ENTRIES);
+	__type(key, __u32);
+	__type(value, struct ax_begun_set);
+} begun SEC(".maps");
 
 /* What is exposed, as the agent has it (include/expose.h): see struct ax_exposed_key. With port and
  * protocol 0 it is an address of the host's. */

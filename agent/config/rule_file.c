@@ -8,6 +8,7 @@ static const struct key file_keys[] = {
 	{"default", list_read_default, 0}, {"classes", list_read_classes, 0},
 	{"sets", list_read_sets, 0},	   {"balancers", list_read_balancers, 0},
 	{"rules", list_read_rules, 0},	   {"direction", list_read_direction, 0},
+	{"track", list_read_track, 0},
 };
 
 int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct config_errors *errs)

@@ -68,6 +68,14 @@ void list_read_direction(struct reader *r, const struct node *n, void *to)
 		((struct list_reading *)to)->list.direction = (enum xdp_direction)i;
 }
 
+void list_read_track(struct reader *r, const struct node *n, void *to)
+{
+	int i = read_word(r, n, list_track_names, ARRAY_SIZE(list_track_names));
+
+	if (i >= 0)
+		((struct list_reading *)to)->list.track = (enum list_track)i;
+}
+
 static void read_class(struct reader *r, const struct node *n, void *to)
 {
 	int i = read_word(r, n, policy_names, ARRAY_SIZE(policy_names));

@@ -17,6 +17,7 @@ struct list_reading {
 void list_read_mode(struct reader *r, const struct node *n, void *to);
 void list_read_priority(struct reader *r, const struct node *n, void *to);
 void list_read_direction(struct reader *r, const struct node *n, void *to);
+void list_read_track(struct reader *r, const struct node *n, void *to);
 void list_read_default(struct reader *r, const struct node *n, void *to);
 void list_read_classes(struct reader *r, const struct node *n, void *to);
 void list_read_sets(struct reader *r, const struct node *n, void *to);

@@ -38,7 +38,7 @@ static const struct key interface_keys[] = {
 	{"default", list_read_default, 0},     {"classes", list_read_classes, 0},
 	{"rules", list_read_rules, 0},	       {"rules-file", read_rules_file, 0},
 	{"sets", list_read_sets, 0},	       {"balancers", list_read_balancers, 0},
-	{"direction", list_read_direction, 0},
+	{"direction", list_read_direction, 0}, {"track", list_read_track, 0},
 };
 
 static bool has_key(const struct node *mapping, const char *name)

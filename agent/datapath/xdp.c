@@ -43,6 +43,9 @@ static const char *const map_names[XDP_MAPS] = {
 	[XDP_MAP_HELD_FLOWS] = "held_flows",
 	[XDP_MAP_TIMED_SLOTS] = "timed_slots",
 	[XDP_MAP_WAYS] = "ways",
+	[XDP_MAP_TRACKED_TCP] = "tracked_tcp",
+	[XDP_MAP_TRACKED_OTHER] = "tracked_other",
+	[XDP_MAP_BEGUN] = "begun",
 	[XDP_MAP_JUMPS] = "jumps",
 	[XDP_MAP_VARIABLES] = "variables",
 	[XDP_MAP_CARRIED] = "carried",
@@ -214,97 +217,6 @@ int datapath_xdp_repin(const struct datapath_xdp *d, enum xdp_map m)
 
 /* --- maps --- */
 
-static const struct shared {
-	uint32_t type, key_size, value_size, entries, flags;
-} shared_maps[XDP_MAPS] = {
-	[XDP_MAP_NAT] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_key), sizeof(struct ax_nat),
-			 AX_BALANCE_FLOWS, 0},
-	[XDP_MAP_NAT_FRAGMENTS] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_fragment),
-				   sizeof(struct ax_nat), AX_NAT_FRAGMENTS, 0},
-	[XDP_MAP_NAT_SOURCES] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint32_t),
-				 AX_NAT_FAMILIES, BPF_F_MMAPABLE},
-	[XDP_MAP_EXPOSED] = {BPF_MAP_TYPE_HASH, sizeof(struct ax_exposed_key), sizeof(uint32_t),
-			     AX_XDP_EXPOSED, BPF_F_NO_PREALLOC},
-	[XDP_MAP_EXPOSED_PORTS] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t),
-				   AX_EXPOSED_WORDS, 0},
-	[XDP_MAP_WAYS] = {BPF_MAP_TYPE_HASH, sizeof(struct ax_way_key), sizeof(struct ax_way),
-			  AX_WAYS, BPF_F_NO_PREALLOC},
-};
-
-bool datapath_xdp_is_shared(enum xdp_map m)
-{
-	return shared_maps[m].entries != 0;
-}
-
-static int make_shared(enum xdp_map m)
-{
-	const struct shared *s = &shared_maps[m];
-	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = s->flags);
-	int fd = bpf_map_create((enum bpf_map_type)s->type, map_names[m], s->key_size,
-				s->value_size, s->entries, &o);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* Whether a map is what this version of ax would make. */
-static bool fits_shared(int fd, enum xdp_map m)
-{
-	struct bpf_map_info info = {0};
-	uint32_t len = sizeof(info);
-
-	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == shared_maps[m].type &&
-	       info.value_size == shared_maps[m].value_size &&
-	       info.key_size == shared_maps[m].key_size;
-}
-
-/* No interface has so long a name. */
-static void shared_path(const char *dir, enum xdp_map m, char path[PIN_PATH_MAX])
-{
-	snprintf(path, PIN_PATH_MAX, "%s/all-interfaces-%s", dir, map_names[m]);
-}
-
-bool datapath_xdp_has_nat(const struct instance *inst)
-{
-	char dir[256], path[PIN_PATH_MAX];
-	struct error ignored = {0};
-
-	if (!inst || datapath_xdp_dir(inst, NULL, false, dir, sizeof(dir), &ignored))
-		return false;
-	shared_path(dir, XDP_MAP_NAT_SOURCES, path);
-	return access(path, F_OK) == 0;
-}
-
-int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e)
-{
-	char dir[256], path[PIN_PATH_MAX];
-	int r = datapath_xdp_dir(inst, NULL, true, dir, sizeof(dir), e);
-
-	if (r)
-		return r;
-	r = mkdir_parents(dir, 0700);
-	shared_path(dir, m, path);
-	/* another interface may be loaded at the same time, and pin it first */
-	for (int i = 0; i < 3 && !r; i++) {
-		autoclose int fd = bpf_obj_get(path);
-
-		if (fd >= 0 && fits_shared(fd, m))
-			return take_fd(&fd);
-		if (fd >= 0)
-			unlink(path); /* of another version of ax */
-		close_fd(&fd);
-		fd = make_shared(m);
-		if (fd < 0)
-			r = fd;
-		else if (!bpf_obj_pin(fd, path))
-			return take_fd(&fd);
-		else if (errno != EEXIST)
-			r = -errno;
-	}
-	r = r ? r : -EEXIST;
-	return error_set(e, r, "cannot make %s: %s%s", path, strerror(-r),
-			 r == -EPERM ? "; run as root" : "");
-}
-
 /* The maps as the skeleton has them, in the order of enum xdp_map; those of the root are not its.
  */
 static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
@@ -335,6 +247,9 @@ static void skeleton_maps(struct filter *skel, struct bpf_map *ret[XDP_MAPS])
 		[XDP_MAP_HELD_FLOWS] = skel->maps.held_flows,
 		[XDP_MAP_TIMED_SLOTS] = skel->maps.timed_slots,
 		[XDP_MAP_WAYS] = skel->maps.ways,
+		[XDP_MAP_TRACKED_TCP] = skel->maps.tracked_tcp,
+		[XDP_MAP_TRACKED_OTHER] = skel->maps.tracked_other,
+		[XDP_MAP_BEGUN] = skel->maps.begun,
 	};
 
 	memcpy(ret, maps, sizeof(maps));
@@ -405,7 +320,7 @@ static int take_shared(const struct instance *inst, struct filter *skel,
 		autoclose int fd = -1;
 		int r;
 
-		if (!shared_maps[m].entries || sizes[m] < shared_maps[m].entries)
+		if (!datapath_xdp_needs_shared((enum xdp_map)m, sizes[m]))
 			continue;
 		fd = datapath_xdp_shared(inst, (enum xdp_map)m, e);
 		if (fd < 0)
@@ -620,8 +535,8 @@ int generation_take(struct generation *g, int prog, int arena, const void *data,
 	return g->prog < 0 || g->arena < 0 ? -errno : map_arena(g, size);
 }
 
-static int load(const struct datapath_xdp *d, const void *arena, size_t size,
-		const struct ax_layout *layout, struct generation *g)
+static int load_ingress(const struct datapath_xdp *d, const void *arena, size_t size,
+			const struct ax_layout *layout, struct generation *g)
 {
 	struct filter *skel;
 	int r = datapath_xdp_filter(d, layout, &skel);
@@ -643,11 +558,11 @@ static int load(const struct datapath_xdp *d, const void *arena, size_t size,
 	return r;
 }
 
-/* Whether the kernel's connection tracking may be there. Whether programs can ask it (Linux 5.18,
- * and the module's types), loading one says. */
-bool datapath_xdp_has_conntrack(void)
+static int load(const struct datapath_xdp *d, const void *arena, size_t size,
+		const struct ax_layout *layout, struct generation *g)
 {
-	return access("/sys/module/nf_conntrack", F_OK) == 0;
+	return d->egress ? datapath_egress_load(d, arena, size, layout, g)
+			 : load_ingress(d, arena, size, layout, g);
 }
 
 static int refused(int r, struct error *e)
@@ -663,12 +578,8 @@ int generation_load(const struct datapath_xdp *d, const void *arena, size_t size
 	int r = -ENOENT;
 
 	*g = (struct generation){.prog = -1, .arena = -1};
-	if (d->egress) {
-		r = datapath_egress_load(d, arena, size, &l, g);
-		return r ? refused(r, e) : 0;
-	}
 	l.trackable = datapath_xdp_has_conntrack();
-	l.conntrack = l.field[AX_FIELD_STATE].used && l.trackable;
+	l.conntrack = l.field[AX_FIELD_STATE].used && l.trackable && !l.flows;
 	if (l.conntrack)
 		r = load(d, arena, size, &l, g);
 	if (r) {

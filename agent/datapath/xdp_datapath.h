@@ -9,7 +9,7 @@
  * <bpffs>/<instance>-xdp/all-interfaces-nat, -nat_fragments and -nat_sources, because answers come
  * in by other interfaces; while no list of the instance has a NAT balancer, interfaces have small
  * ones of their own in the place of these. So it is with all-interfaces-exposed, -exposed_ports and
- * -ways.
+ * -ways, and with the flows that lists keep (-tracked_tcp, -tracked_other and -begun).
  *
  * The same of the list for packets that leave it is in <interface>:direction-egress/. Its root and
  * its generations are programs of tc; what names an interface here takes both (base/place.h).
@@ -19,6 +19,7 @@
 
 #include "balance.h"
 #include "expose.h"
+#include "flow_state.h"
 #include "route.h"
 #include "machine/instance.h"
 #include "base/lazy_view.h"
@@ -53,7 +54,11 @@ enum xdp_map {
 	XDP_MAP_LEARNED_FLOWS,
 	XDP_MAP_HELD_FLOWS,
 	XDP_MAP_TIMED_SLOTS,
-	XDP_MAP_WAYS,	   /* the instance's, where lists route: see include/route.h */
+	XDP_MAP_WAYS, /* the instance's, where lists route: see include/route.h */
+	/* the instance's, where lists keep flows: see include/flow_state.h */
+	XDP_MAP_TRACKED_TCP,
+	XDP_MAP_TRACKED_OTHER,
+	XDP_MAP_BEGUN,
 	XDP_MAP_JUMPS,	   /* from here on: see datapath_xdp_open_root() */
 	XDP_MAP_VARIABLES, /* struct ax_root */
 	XDP_MAP_CARRIED,   /* what rules counted before their counters' map was replaced */
@@ -90,6 +95,8 @@ int datapath_xdp_open(const char *dir, struct datapath_xdp *d);
 int datapath_xdp_open_root(const char *dir, struct datapath_xdp *d);
 /* The instance's own map of this kind, made if need be. Its descriptor, or a negative errno. */
 int datapath_xdp_shared(const struct instance *inst, enum xdp_map m, struct error *e);
+/* The key by which what begins flows is noted there, of lists that have the instance's maps. */
+int datapath_xdp_flows_key(const struct datapath_xdp *d, __u64 key[2]);
 /* Whether an interface has its own small one as long as its list does not need the instance's. */
 bool datapath_xdp_is_shared(enum xdp_map m);
 /* What the agent exposes now is what lists let through. 0, or a negative errno. (xdp_exposed.c) */
@@ -134,8 +141,11 @@ struct generation {
 void generation_close(struct generation *g);
 /* Whether the kernel's connection tracking is there. (Programs cannot ask it on every kernel.) */
 bool datapath_xdp_has_conntrack(void);
+/* The same, and its types have what programs ask it by. (xdp_conntrack.c) */
+bool datapath_xdp_can_ask_conntrack(void);
 /* Loads a generation's programs over the maps of d; `size` bytes become its arena. States are asked
- * of the kernel's connection tracking too (layout.conntrack) where it is there now. */
+ * of the kernel's connection tracking too (layout.conntrack) where it is there now, unless the list
+ * keeps flows (layout.flows). */
 int generation_load(const struct datapath_xdp *d, const void *arena, size_t size,
 		    const struct ax_layout *layout, struct generation *g, struct error *e);
 /* The one in an entry of the root's program array. -ENOENT: none. */

@@ -134,6 +134,25 @@ static int report_foreign(int (*report)(void *arg, const struct feature_report *
 	return report_tried(try_foreign(), &f, "lets nobody watch programs of others", report, arg);
 }
 
+static int report_conntrack(int (*report)(void *arg, const struct feature_report *f), void *arg)
+{
+	struct feature_report f = {
+		.name = "conntrack",
+		.cost = "rules with state know of what is forwarded by what lists see: ax keeps "
+			"the "
+			"flows",
+		.needs = "Linux 5.18, BTF, nf_conntrack",
+	};
+
+	f.on = datapath_xdp_can_ask_conntrack();
+	if (!f.on)
+		snprintf(f.why, sizeof(f.why),
+			 datapath_xdp_has_conntrack()
+				 ? "programs cannot ask the kernel's connection tracking"
+				 : "the kernel's connection tracking (nf_conntrack) is not there");
+	return report(arg, &f);
+}
+
 int datapath_xdp_doctor(int (*report)(void *arg, const struct feature_report *f), void *arg)
 {
 	int r = 0;
@@ -147,5 +166,7 @@ int datapath_xdp_doctor(int (*report)(void *arg, const struct feature_report *f)
 	}
 	if (!r)
 		r = report_freplace(report, arg);
+	if (!r)
+		r = report_conntrack(report, arg);
 	return r ? r : report_foreign(report, arg);
 }

@@ -187,10 +187,11 @@ static int take_maps(struct filter_egress *skel, const struct datapath_xdp *d)
 }
 
 /* Tables of what these lists do not have. */
-static void leave_out(struct filter_egress *skel)
+static void leave_out(struct filter_egress *skel, const struct ax_layout *layout)
 {
 	bpf_map__set_max_entries(skel->maps.exposed_fragments, 1);
-	bpf_map__set_max_entries(skel->maps.state_fragments, 1);
+	if (!layout->field[AX_FIELD_STATE].used)
+		bpf_map__set_max_entries(skel->maps.state_fragments, 1);
 	bpf_map__set_max_entries(skel->maps.hops, 1);
 }
 
@@ -210,7 +211,7 @@ int datapath_egress_load(const struct datapath_xdp *d, const void *arena, size_t
 	if (!skel)
 		return -errno;
 	memcpy((void *)(uintptr_t)&skel->rodata->layout, layout, sizeof(*layout));
-	leave_out(skel);
+	leave_out(skel, layout);
 	datapath_xdp_found_room(layout, &skel->rodata->found_places, skel->maps.founds);
 	r = take_maps(skel, d);
 	if (!r)
@@ -257,10 +258,10 @@ static uint32_t read_answer(const struct __sk_buff *skb, uint32_t verdict, struc
 	x->verdict = (uint8_t)words;
 	x->reason = (uint8_t)(words >> 8);
 	x->decided = (uint8_t)(words >> 16);
-	x->limited = (uint8_t)(words >> 24);
+	x->limited = (uint8_t)(words >> 24 & 1);
 	x->vlan = (uint16_t)skb->cb[AX_EXPLAIN_VLAN];
 	x->l4_off = skb->cb[AX_EXPLAIN_L4];
-	x->state = AX_STATE_UNASKED;
+	x->state = (uint8_t)(words >> AX_EXPLAIN_STATE_SHIFT);
 	return (int32_t)verdict == TC_ACT_SHOT ? XDP_DROP : XDP_PASS;
 }
 
@@ -277,6 +278,7 @@ int datapath_egress_explain(const struct generation *g, const void *frame, size_
 	if (!res)
 		return -ENOMEM;
 	in.cb[AX_EXPLAIN_MINUTE] = x->minute;
+	in.cb[AX_EXPLAIN_STATE] = x->state;
 	in.cb[AX_EXPLAIN_KEY] = AX_EXPLAIN_ASKED;
 	if (bpf_prog_test_run_opts(g->tell, &o) < 0)
 		return -errno;

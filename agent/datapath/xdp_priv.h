@@ -17,6 +17,8 @@ void load_like_root(struct bpf_object *obj, bool has_frags);
 /* The name of the directory of a place's pins. */
 void datapath_xdp_pin_name(const char *place, char ret[PIN_NAME_MAX]);
 const char *datapath_xdp_map_name(enum xdp_map m);
+/* A list that needs so many entries of it takes the instance's own map of this kind. */
+bool datapath_xdp_needs_shared(enum xdp_map m, uint32_t entries);
 /* Fills a generation's arena, and takes descriptors of both into g. */
 int generation_take(struct generation *g, int prog, int arena, const void *data, size_t size,
 		    const struct ax_layout *layout);

@@ -33,7 +33,8 @@ struct applying {
 	enum xdp_mode mode;
 	bool frags;
 	struct xdp_growth growth;
-	bool nat; /* some list of the instance has NAT, with this one */
+	bool nat;   /* some list of the instance has NAT, with this one */
+	bool flows; /* the list keeps flows */
 	struct datapath_apps apps;
 	int bad;	   /* findings that speak against the list itself */
 	bool new_counters; /* a bigger map of them has taken the former one's place */
@@ -287,6 +288,11 @@ static int compile_list(struct applying *a, struct error *e)
 		if (r)
 			error_set(e, r, "cannot make room for what rules learn: %s", strerror(-r));
 	}
+	if (!r) {
+		r = xdp_bind_flows(&a->d, &a->layout, a->flows ? AX_FLOWS_KEEP : AX_FLOWS_NONE);
+		if (r)
+			error_set(e, r, "cannot tell the list of its flows: %s", strerror(-r));
+	}
 	if (r)
 		return r;
 	a->layout.since_boot = time_boot_ns();
@@ -409,7 +415,7 @@ static int load_fresh(struct applying *a, struct error *e)
 	uint32_t sizes[XDP_MAPS];
 	int r;
 
-	xdp_sizes(a->list, 0, a->nat, sizes);
+	xdp_sizes(a->list, 0, a->nat, a->flows, sizes);
 	r = datapath_xdp_create(a->inst, sizes, &a->d, e);
 	if (r)
 		return r;
@@ -488,7 +494,7 @@ static int swap_loaded(struct applying *a, struct error *e)
 	a->frags = a->old.layout.has_frags;
 	if (changes_sets_only(a))
 		return 0;
-	xdp_sizes(a->list, a->old_list.n_rules, a->nat, sizes);
+	xdp_sizes(a->list, a->old_list.n_rules, a->nat, a->flows, sizes);
 	r = xdp_grow(a->inst, &a->d, sizes, &a->growth, e);
 	a->new_counters = a->growth.old[XDP_MAP_RULE_COUNTS] >= 0;
 	if (!r && a->new_counters && a->o->confirm_ms)
@@ -544,6 +550,7 @@ int xdp_apply_locked(const struct instance *inst, const char *ifname, const stru
 		r = datapath_xdp_dir(inst, ifname, true, a.dir, sizeof(a.dir), e);
 	if (r)
 		return r;
+	a.flows = xdp_keeps_flows(l);
 	r = xdp_open_locked(inst, a.dir, a.ifindex, &a.d, e);
 	if (r == -EEXIST && o->replace) {
 		*e = (struct error){0};

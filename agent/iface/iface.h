@@ -98,9 +98,9 @@ int xdp_lost_target(struct xdp *x);
 /* A backend of NAT that is an app of this machine now but was none when the list was applied, or
  * the other way about: it is not reached, or cannot answer, until the list is applied again. */
 bool xdp_lost_app(struct xdp *x, struct ax_addr *which);
-/* Rules want states, and the kernel's connection tracking, which was not there when the list was
- * applied, is there now: it is not asked until the list is applied again. */
-bool xdp_lacks_conntrack(struct xdp *x);
+/* Rules want states, and since the list was applied the kernel's connection tracking has come, or
+ * this host has begun to forward: what they know is not asked until the list is applied again. */
+bool xdp_lacks_states(struct xdp *x);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
 
@@ -116,7 +116,8 @@ struct xdp_status {
 	size_t arena_size;
 	uint32_t match;	 /* enum ax_match */
 	uint32_t fields; /* bits by enum ax_field */
-	bool conntrack;	 /* states are asked of the kernel's connection tracking, too */
+	bool conntrack;	 /* states are asked of the kernel's connection tracking, too, */
+	bool flows;	 /* or of the flows that ax keeps */
 	struct xdp_program_info *programs;
 	size_t n_programs;
 };

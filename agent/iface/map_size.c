@@ -57,7 +57,8 @@ bool xdp_asks_exposed(const struct rule_list *l)
 	return l->policy[AX_REASON_EXPOSED] != AX_POLICY_RULES || xdp_challenges(l);
 }
 
-void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS])
+void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, bool flows,
+	       uint32_t sizes[XDP_MAPS])
 {
 	/* old and new rules count at the same time, and some room saves the next growth */
 	size_t rules = 2 * (l->n_rules + 1) + more_rules;
@@ -75,6 +76,9 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t 
 	sizes[XDP_MAP_NAT_SOURCES] = nat ? AX_NAT_FAMILIES : 1;
 	sizes[XDP_MAP_EXPOSED] = exposed ? AX_XDP_EXPOSED : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_EXPOSED_PORTS] = exposed ? AX_EXPOSED_WORDS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_TRACKED_TCP] = flows ? AX_TRACKED_TCP : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_TRACKED_OTHER] = flows ? AX_TRACKED_OTHER : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_BEGUN] = flows ? AX_BEGUN_ENTRIES : 1;
 	sizes[XDP_MAP_WAYS] = xdp_routes(l) || xdp_challenges(l) ? AX_WAYS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_HELD_FLOWS] = has_flow_sets(l) ? AX_TIMED_ELEMENTS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_SOURCE_LIMITS] = limits_sources(l) ? IFACE_SOURCES : IFACE_UNUSED_ENTRIES;

@@ -55,8 +55,10 @@ bool xdp_challenges(const struct rule_list *l); /* `challenge` */
 /* Its programs ask which packets are for exposed ports. */
 bool xdp_asks_exposed(const struct rule_list *l);
 /* The entries that maps need for a list (0: it does not matter), with that many rules of another
- * list besides. `nat`: some list of the instance has NAT, whose answers may come in here. */
-void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, uint32_t sizes[XDP_MAPS]);
+ * list besides. `nat`: some list of the instance has NAT, whose answers may come in here; `flows`:
+ * it keeps flows. */
+void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, bool flows,
+	       uint32_t sizes[XDP_MAPS]);
 uint32_t xdp_map_entries(int map); /* 0: cannot be asked */
 struct xdp_growth {
 	int old[XDP_MAPS]; /* maps whose place bigger ones have taken in d */
@@ -86,6 +88,12 @@ void xdp_answers_spread(const struct instance *inst, const char *ifname,
 int xdp_bind_timed(const struct datapath_xdp *d, struct ax_layout *layout,
 		   const struct rule_list *l, const struct ax_layout *old,
 		   const struct rule_list *old_list);
+
+/* --- states.c --- */
+/* Whether it is to keep flows itself (enum list_track). */
+bool xdp_keeps_flows(const struct rule_list *l);
+/* Has the new layout's programs do that with flows; the maps are the instance's, if it does. */
+int xdp_bind_flows(const struct datapath_xdp *d, struct ax_layout *layout, enum ax_flows flows);
 
 /* neighbours.c: an interface's list has become another one (NULL: none). */
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,

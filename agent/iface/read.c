@@ -291,14 +291,6 @@ bool xdp_lost_app(struct xdp *x, struct ax_addr *which)
 	return lost;
 }
 
-bool xdp_lacks_conntrack(struct xdp *x)
-{
-	if (xdp_refresh(x))
-		return false;
-	return x->g.layout.field[AX_FIELD_STATE].used && !x->g.layout.trackable &&
-	       datapath_xdp_has_conntrack();
-}
-
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e)
 {
 	int r = xdp_refresh(x);
@@ -348,6 +340,7 @@ int xdp_status(struct xdp *x, struct xdp_status *ret, struct error *e)
 		.match = x->g.layout.match,
 		.fields = used_fields(&x->g.layout),
 		.conntrack = x->g.layout.conntrack,
+		.flows = x->g.layout.flows != AX_FLOWS_NONE,
 		.programs = p.v,
 		.n_programs = p.n,
 	};

@@ -81,6 +81,7 @@ int xdp_tap_filter(const struct xdp *x, const struct rule *filter, struct genera
 		   struct error *e)
 {
 	struct arena a CLEANUP(arena_free) = {0};
+	bool flows = x->g.layout.flows != AX_FLOWS_NONE;
 	uint32_t sizes[XDP_MAPS];
 	struct ax_layout layout;
 	struct datapath_xdp d;
@@ -93,9 +94,11 @@ int xdp_tap_filter(const struct xdp *x, const struct rule *filter, struct genera
 	if (!r)
 		r = compile_filter(x, &l, &a, &layout, e);
 	if (!r) {
-		xdp_sizes(&l, 0, false, sizes);
+		xdp_sizes(&l, 0, false, flows, sizes);
 		r = datapath_xdp_create(x->inst, sizes, &d, e);
 	}
+	if (!r && xdp_bind_flows(&d, &layout, flows ? AX_FLOWS_LOOK : AX_FLOWS_NONE) == 0)
+		memcpy(a.data, &layout, sizeof(layout));
 	if (!r)
 		r = generation_load(&d, a.data, a.size, &layout, g, e);
 	datapath_xdp_close(&d);

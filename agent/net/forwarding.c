@@ -193,6 +193,34 @@ static bool is_ours(const char *device)
 	return file_read(path, 16, &group) == 0 && strtoul(group, NULL, 10) == NL_LINK_GROUP;
 }
 
+static bool some_forwards(const char *conf)
+{
+	char path[64];
+	struct dirent *d;
+	bool some = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), SYSCTL_ROOT "%s", conf);
+	dir = opendir(path);
+	while (dir && !some && (d = readdir(dir))) {
+		char name[sizeof(CONF6) + NAME_MAX + 16];
+		int value;
+
+		if (d->d_name[0] == '.' || streq(d->d_name, "all") || streq(d->d_name, "default"))
+			continue;
+		snprintf(name, sizeof(name), "%s/%s/forwarding", conf, d->d_name);
+		some = sysctl_read(name, &value) == 0 && value == 1;
+	}
+	if (dir)
+		closedir(dir);
+	return some;
+}
+
+bool forwarding_is_on(void)
+{
+	return some_forwards(CONF4) || some_forwards(CONF6);
+}
+
 /* Switching all interfaces off takes it from those, too, that had it before. (Ax's own are set by
  * who needs them: local_source.h.) */
 static int remember_forwarders(struct change *c, bool v6)

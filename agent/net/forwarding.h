@@ -24,6 +24,9 @@
 int forwarding_on(const struct instance *inst, bool v4, bool v6, const struct prefix *nodes,
 		  size_t n_nodes, bool *guarded, struct error *e);
 
+/* Whether this network namespace forwards anything now: some interface does, in either family. */
+bool forwarding_is_on(void);
+
 /*
  * Puts back what forwarding_on() changed, unless somebody else has changed it since. While another
  * instance (a sibling of run_dir) needs forwarding, it inherits the duty instead. Without a file

@@ -73,10 +73,7 @@ static int check_rule(const struct rule_list *l, size_t i,
 	const char *what = "its action";
 	char found[QUOTED_LEN], who[80];
 
-	if (!want && r->in[AX_FIELD_STATE].n) {
-		what = "state";
-		want = "no state: whose answer a packet is, is known where it comes in";
-	} else if (!want && r->trigger) {
+	if (!want && r->trigger) {
 		what = "a trigger";
 		want = "no trigger: what starts commands comes in";
 	}

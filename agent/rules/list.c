@@ -16,6 +16,14 @@ const char *const xdp_mode_names[4] = {[ATTACH_AUTO] = "auto",
 				       [ATTACH_GENERIC] = "generic",
 				       [ATTACH_OFFLOAD] = "offload"};
 
+const char *const list_track_names[3] = {
+	[TRACK_AUTO] = "auto", [TRACK_KERNEL] = "kernel", [TRACK_OWN] = "own"};
+
+const char *list_track_name(enum list_track t)
+{
+	return t < ARRAY_SIZE(list_track_names) ? list_track_names[t] : NULL;
+}
+
 const char *xdp_mode_name(enum xdp_mode m)
 {
 	return m < ARRAY_SIZE(xdp_mode_names) ? xdp_mode_names[m] : NULL;
@@ -147,7 +155,7 @@ bool rule_list_eq(const struct rule_list *a, const struct rule_list *b)
 	if (a->n_rules != b->n_rules || a->n_sets != b->n_sets ||
 	    a->n_balancers != b->n_balancers || a->default_action != b->default_action ||
 	    memcmp(a->policy, b->policy, sizeof(a->policy)) != 0 || a->mode != b->mode ||
-	    a->priority != b->priority || a->direction != b->direction)
+	    a->priority != b->priority || a->direction != b->direction || a->track != b->track)
 		return false;
 	for (size_t i = 0; i < a->n_rules; i++)
 		if (!rule_eq(&a->rules[i], &b->rules[i]))

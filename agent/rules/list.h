@@ -64,6 +64,15 @@ struct balancer {
 const char *xdp_mode_name(enum xdp_mode m);	      /* "auto" ..., NULL behind the last one */
 const char *xdp_direction_name(enum xdp_direction d); /* "ingress", "egress", NULL */
 
+/* Who knows of the flows that this host forwards, for rules that ask for states. */
+enum list_track {
+	TRACK_AUTO,   /* connection tracking, where programs can ask it; else ax, if this host
+			 forwards */
+	TRACK_KERNEL, /* connection tracking, or nobody */
+	TRACK_OWN,    /* ax */
+};
+const char *list_track_name(enum list_track t); /* "auto" ..., NULL behind the last one */
+
 /* Its arrays have room for a power of two, so they grow by the functions below alone. */
 struct rule_list {
 	struct rule *rules;
@@ -77,6 +86,7 @@ struct rule_list {
 	enum xdp_mode mode;
 	uint32_t priority; /* run priority with other programs, 0: 50, as libxdp has it */
 	enum xdp_direction direction;
+	enum list_track track;
 };
 
 /* Empty, with the action and the policies that defaults.h has. */

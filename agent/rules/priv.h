@@ -99,6 +99,7 @@ extern const char *const policy_names[3]; /* by enum ax_policy */
 extern const char *const balance_mode_names[3];
 extern const char *const balance_affinity_names[2];
 extern const char *const xdp_mode_names[4];
+extern const char *const list_track_names[3];
 void balancer_free(struct balancer *b);
 
 #endif

@@ -60,9 +60,13 @@ static void save_balancer(const struct balancer *b, FILE *f)
 
 static int save_text(const struct rule_list *l, FILE *f)
 {
-	fprintf(f, "list %s %u %s%s\n", xdp_mode_names[l->mode], l->priority,
+	fprintf(f, "list %s %u %s%s", xdp_mode_names[l->mode], l->priority,
 		ax_verdict_names[l->default_action],
 		l->direction == DIRECTION_EGRESS ? " egress" : "");
+	/* (as with balancers) */
+	if (l->track != TRACK_AUTO)
+		fprintf(f, " track %s", list_track_names[l->track]);
+	putc_unlocked('\n', f);
 	for (unsigned i = 1; i < AX_REASON_POLICIES; i++)
 		fprintf(f, "class %s %s\n", rule_reasons[i].name, policy_names[l->policy[i]]);
 	for (size_t i = 0; i < l->n_balancers; i++)
@@ -208,12 +212,21 @@ int rule_list_save(const struct rule_list *l, void **ret, size_t *len)
 
 static int restore_head(struct rule_list *l, char **words, size_t n)
 {
-	int mode, action;
+	int mode, action, track = TRACK_AUTO;
 	uint64_t priority;
+	size_t i = 3;
 
-	if (n != 3 && !(n == 4 && streq(words[3], "egress")))
+	if (n < i)
 		return -EINVAL;
-	l->direction = n == 4 ? DIRECTION_EGRESS : DIRECTION_INGRESS;
+	l->direction = n > i && streq(words[i], "egress") ? DIRECTION_EGRESS : DIRECTION_INGRESS;
+	i += l->direction == DIRECTION_EGRESS;
+	if (n == i + 2 && streq(words[i], "track")) {
+		track = value_word(words[i + 1], list_track_names, ARRAY_SIZE(list_track_names));
+		i += 2;
+	}
+	if (n != i || track < 0)
+		return -EINVAL;
+	l->track = (enum list_track)track;
 	mode = value_word(words[0], xdp_mode_names, ARRAY_SIZE(xdp_mode_names));
 	action = value_word(words[2], ax_verdict_names, ARRAY_SIZE(ax_verdict_names));
 	if (mode < 0 || action < 0 || value_number(words[1], UINT32_MAX, &priority) < 0)

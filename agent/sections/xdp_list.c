@@ -375,7 +375,7 @@ int xdp_list_is_loaded(const struct instance *inst, const char *ifname, const st
 	r = xdp_open(inst, ifname, &x, e);
 	r = r ? r : xdp_list(x, &old, e);
 	*same = !r && list_eq(&old, l) && xdp_lost_target(x) < 0 && !xdp_lost_app(x, NULL) &&
-		!xdp_lacks_conntrack(x);
+		!xdp_lacks_states(x);
 	/* what cannot be read, because another version wrote it, is replaced */
 	return r == -ENOMEM ? r : 0;
 }
@@ -538,6 +538,11 @@ static void diff_settings(FILE *f, const struct rule_list *old, const struct rul
 	if (old->mode != new->mode || old->priority != new->priority) {
 		put_sep(f);
 		fputs("mode or priority", f);
+	}
+	if (old->track != new->track) {
+		put_sep(f);
+		fprintf(f, "track %s -> %s", list_track_name(old->track),
+			list_track_name(new->track));
 	}
 }
 

@@ -168,7 +168,8 @@ static void nothing_is_the_default(void **state)
 
 static void mistakes_have_a_place(void **state)
 {
-#define IFACE_KEYS "mode, priority, default, classes, rules, rules-file, sets, balancers, direction"
+#define IFACE_KEYS \
+	"mode, priority, default, classes, rules, rules-file, sets, balancers, direction, track"
 	static const struct {
 		const char *text, *errors;
 	} cases[] = {

@@ -371,6 +371,7 @@ static void wrong_files(void **state)
 		 "65535 (lower runs earlier, 50 is usual)\n"},
 		{"direction: out\n",
 		 "f:1:12: direction: found \"out\", expected ingress or egress\n"},
+		{"track: yes\n", "f:1:8: track: found \"yes\", expected auto, kernel or own\n"},
 		{"default: reflect\n",
 		 "f:1:10: default: found \"reflect\", expected pass or drop\n"},
 		{"default:\n", "f:1:9: default: found nothing, expected pass or drop\n"},
@@ -381,12 +382,13 @@ static void wrong_files(void **state)
 		{"classes: {rate-limited: drop}\n",
 		 "f:1:11: classes.rate-limited: found unknown key \"rate-limited\", expected one "
 		 "of " CLASSES "\n"},
-		{"rule: []\n",
-		 "f:1:1: rule: found unknown key \"rule\", expected one of mode, "
-		 "priority, default, classes, sets, balancers, rules, direction; did you mean "
-		 "\"rules\"?\n"},
-		{"- action: drop\n", "f:1:1: found a list, expected a mapping of mode, priority, "
-				     "default, classes, sets, balancers, rules, direction\n"},
+		{"rule: []\n", "f:1:1: rule: found unknown key \"rule\", expected one of mode, "
+			       "priority, default, classes, sets, balancers, rules, direction, "
+			       "track; did you mean "
+			       "\"rules\"?\n"},
+		{"- action: drop\n",
+		 "f:1:1: found a list, expected a mapping of mode, priority, "
+		 "default, classes, sets, balancers, rules, direction, track\n"},
 		{"mode: [\n",
 		 "f:2:1: found while parsing a flow node: did not find expected node content, "
 		 "expected valid YAML\n"},
@@ -418,9 +420,6 @@ static void wrong_in_this_direction(void **state)
 			 "that is defined\n"},
 		{RULE("proto: tcp, action: challenge"),
 		 AT_RULE "pass or drop: who asks for connections here comes in\n"},
-		{RULE("state: new, action: pass"),
-		 "f:1:29: rules[0]: found rule 1 (r) with state and direction: egress, expected no "
-		 "state: whose answer a packet is, is known where it comes in\n"},
 		{RULE("proto: udp, action: drop, trigger: yes"),
 		 "f:1:29: rules[0]: found rule 1 (r) with a trigger and direction: egress, "
 		 "expected no "

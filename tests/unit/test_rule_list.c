@@ -515,11 +515,15 @@ static void state_is_saved_and_restored(void **state)
 	for (int d = DIRECTION_INGRESS; d <= DIRECTION_EGRESS; d++) {
 		rule_list_init(&l);
 		l.direction = (enum xdp_direction)d;
+		l.track = d ? TRACK_OWN : TRACK_AUTO;
 		free(take_ptr(&data));
 		assert_int_equal(rule_list_save(&l, &data, &len), 0);
 		assert_int_equal(rule_list_restore(data, len, &again), 0);
 		assert_int_equal(again.direction, d);
 		assert_true(rule_list_eq(&l, &again));
+		l.track = TRACK_KERNEL;
+		assert_false(rule_list_eq(&l, &again));
+		l.track = again.track;
 		l.direction = d ? DIRECTION_INGRESS : DIRECTION_EGRESS;
 		assert_false(rule_list_eq(&l, &again));
 		rule_list_free(&again);

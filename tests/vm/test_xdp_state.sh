@@ -59,6 +59,7 @@ rules:
 - {state: established, action: pass}
 E
 fillers >>/tmp/list.yaml
+cp /tmp/list.yaml /tmp/most.yaml
 tap "with all other fields, in bit vectors" taken "tcp 127.0.0.1:4053 > 127.0.0.1:$port flags ack" \
 	"tcp 127.0.0.1:4055 > 127.0.0.1:$port flags ack"
 
@@ -74,6 +75,32 @@ unload_conntrack()
 tap "without its module" unload_conntrack
 tap "sockets are asked alone" states "sockets alone"
 found
+
+# What it would know of flows that are forwarded, ax keeps then, in both directions.
+echo 1 >/proc/sys/net/ipv4/ip_forward
+tap "where this host forwards, ax keeps flows" states "sockets and of flows that ax keeps"
+found
+keeps()
+{
+	ax --instance l xdp load lo --mode generic --force --track own --rules /tmp/keep.yaml || return 1
+	ax --instance l xdp load lo --direction egress --track own --rules /tmp/keep.yaml || return 1
+	ax --instance l xdp explain lo --direction egress --packet "$1" >/tmp/explained
+	ax --instance l xdp unload lo
+	ax --instance l xdp unload lo --direction egress
+	cat /tmp/explained
+	grep -q "^state *$2" /tmp/explained
+}
+cat >/tmp/keep.yaml <<'E'
+default: drop
+rules:
+- {state: [established, related], action: pass}
+- {state: new, src: [10.0.0.0/8, 'fd00::/16'], proto: [udp, tcp], sport: 5-65535, payload: at 0 0x61, action: pass}
+E
+tap "of what leaves, too: a connection of this host's" keeps "tcp 127.0.0.1:$port > 127.0.0.1:4053 flags ack" established
+tap "of nobody's" keeps "tcp 127.0.0.1:4055 > 127.0.0.1:4053 flags ack" invalid
+mv /tmp/most.yaml /tmp/keep.yaml
+tap "with all other fields, in bit vectors" keeps "tcp 127.0.0.1:$port > 127.0.0.1:4053 flags ack" established
+echo 0 >/proc/sys/net/ipv4/ip_forward
 
 # The agent puts its lists in place once; one that came before the module did is put there anew.
 cat >/tmp/ax.yaml <<'E'

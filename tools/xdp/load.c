@@ -3,9 +3,9 @@
 #include "tools/xdp/common.h"
 
 struct load {
-	const char *rules;		   /* NULL: an empty list */
-	int mode, default_action, exposed; /* -1: what the list says */
-	uint32_t priority;		   /* 0: what the list says */
+	const char *rules;			  /* NULL: an empty list */
+	int mode, default_action, exposed, track; /* -1: what the list says */
+	uint32_t priority;			  /* 0: what the list says */
 	bool replace;
 	struct cmd_xdp_change change;
 	struct cmd_xdp_direction direction; /* d -1: what the list says */
@@ -24,6 +24,8 @@ static bool make_list(struct cmd *c, const struct load *o, struct rule_list *l, 
 		l->mode = (enum xdp_mode)o->mode;
 	if (o->priority)
 		l->priority = o->priority;
+	if (o->track >= 0)
+		l->track = (enum list_track)o->track;
 	if (o->direction.d >= 0)
 		l->direction = (enum xdp_direction)o->direction.d;
 	return true;
@@ -88,8 +90,13 @@ static const char *mode(size_t i)
 	return xdp_mode_name((enum xdp_mode)i);
 }
 
+static const char *track(size_t i)
+{
+	return list_track_name((enum list_track)i);
+}
+
 static const struct words action_words = {.nth = default_action}, mode_words = {.nth = mode},
-			  policy_words = {.nth = policy};
+			  policy_words = {.nth = policy}, track_words = {.nth = track};
 
 static const struct opt options[] = {
 	{"rules", 'r', OPT_STRING, "FILE", "the rule file, see ax.yaml(5); '-' is standard input",
@@ -108,13 +115,18 @@ static const struct opt options[] = {
 	{"priority", 'p', OPT_NUMBER, "N",
 	 "where to run among several programs: lower numbers first (50)",
 	 offsetof(struct load, priority), NULL},
+	{"track", 0, OPT_CHOICE, "WHO",
+	 "who knows of flows that are forwarded, for rules with state: kernel (its connection "
+	 "tracking), own (ax) or auto (kernel where programs can ask it, else own)",
+	 offsetof(struct load, track), &track_words},
 	{"replace", 0, OPT_FLAG, NULL, "take the place of another's program",
 	 offsetof(struct load, replace), NULL},
 };
 
 static int run_load(struct cmd *c, int argc, char **argv)
 {
-	struct load o = {.mode = -1, .default_action = -1, .exposed = -1, .direction.d = -1};
+	struct load o = {
+		.mode = -1, .default_action = -1, .exposed = -1, .track = -1, .direction.d = -1};
 	int status;
 
 	if (!begin(c, &o, &argc, argv, &status))
@@ -142,7 +154,8 @@ const struct command cmd_xdp_load = {
 
 static int run_apply(struct cmd *c, int argc, char **argv)
 {
-	struct load o = {.mode = -1, .default_action = -1, .exposed = -1, .direction.d = -1};
+	struct load o = {
+		.mode = -1, .default_action = -1, .exposed = -1, .track = -1, .direction.d = -1};
 	int status;
 
 	if (!begin(c, &o, &argc, argv, &status))

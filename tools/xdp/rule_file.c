@@ -188,6 +188,8 @@ int cmd_xdp_put_yaml(const struct rule_list *l, FILE *to)
 	fprintf(to, "default: %s\n", ax_verdict_names[l->default_action]);
 	if (l->direction != DIRECTION_INGRESS)
 		fprintf(to, "direction: %s\n", xdp_direction_name(l->direction));
+	if (l->track != TRACK_AUTO)
+		fprintf(to, "track: %s\n", list_track_name(l->track));
 	if (l->mode != ATTACH_AUTO)
 		fprintf(to, "mode: %s\n", cmd_xdp_mode_name(l->mode));
 	if (l->priority)

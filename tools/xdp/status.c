@@ -165,8 +165,10 @@ static void put_ours(const struct view *v)
 	if (s->fields & 1u << AX_FIELD_STATE) {
 		put_key("states");
 		puts(s->conntrack ? "of sockets and of connection tracking"
+		     : s->flows	  ? "of sockets and of flows that ax keeps itself: programs cannot "
+				    "ask this kernel's connection tracking"
 				  : "of sockets alone: this kernel's connection tracking was not "
-				    "there when the list came");
+				    "there when the list came, and nothing was forwarded");
 	}
 	if (s->confirm_ms) {
 		put_key("confirm");
@@ -294,8 +296,10 @@ static void add_ours(json_t *j, const struct view *v)
 		j, "match",
 		json_string(s->match < ARRAY_SIZE(match_names) ? match_names[s->match] : "?"));
 	json_object_set_new(j, "fields", fields);
-	if (s->fields & 1u << AX_FIELD_STATE)
+	if (s->fields & 1u << AX_FIELD_STATE) {
 		json_object_set_new(j, "conntrack", json_boolean(s->conntrack));
+		json_object_set_new(j, "flows", json_boolean(s->flows));
+	}
 	json_object_set_new(j, "arena_bytes", json_integer((json_int_t)s->arena_size));
 	json_object_set_new(j, "sets", sets_json(&v->l));
 	json_object_set_new(j, "balancers", balancers);

@@ -7,8 +7,10 @@
 #   state.py give ADDR PORT BYTES       prints that answer
 #   state.py talk ADDR PORT FILE        a line there and back, and, when FILE exists, another one
 #   state.py echo ADDR PORT             TCP: what `talk` talks to
+#   state.py ping ADDR 0                prints pong when an ICMP echo is answered
 import os
 import socket
+import struct
 import sys
 import time
 
@@ -45,6 +47,35 @@ def ask(addr, port):
     s = client(socket.SOCK_DGRAM, addr, port)
     s.send(b"?")
     print(len(s.recv(65535)))
+
+
+def checksum(data):
+    s = sum(data[i] << 8 | data[i + 1] for i in range(0, len(data), 2))
+    while s >> 16:
+        s = (s & 0xFFFF) + (s >> 16)
+    return s ^ 0xFFFF
+
+
+def ping(addr, _):
+    v6 = ":" in addr
+    ident = os.getpid() & 0xFFFF
+    s = socket.socket(
+        family(addr), socket.SOCK_RAW, socket.getprotobyname("ipv6-icmp" if v6 else "icmp")
+    )
+    s.settimeout(3)
+    s.connect((addr, 0))
+    ask = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, ident, 1)
+    if not v6:
+        ask = struct.pack("!BBHHH", 8, 0, checksum(ask), ident, 1)
+    s.send(ask)
+    while True:
+        data = s.recv(2048)
+        if not v6:
+            data = data[(data[0] & 15) * 4 :]
+        kind, _, _, who, _ = struct.unpack("!BBHHH", data[:8])
+        if kind == (129 if v6 else 0) and who == ident:
+            print("pong")
+            return
 
 
 def take(addr, port):
