@@ -336,33 +336,82 @@ static int parse_print(struct script_reader *r, struct rest *rest, struct script
 	return n;
 }
 
-/* global.NAME or thread.NAME: its number. */
+/* Behind the opening bracket: where it is closed again. NULL: it is not. */
+static const char *closing(const char *s, const char *end)
+{
+	int depth = 1;
+
+	for (; s < end; s++) {
+		depth += *s == '[' ? 1 : *s == ']' ? -1 : 0;
+		if (!depth)
+			return s;
+	}
+	return NULL;
+}
+
+/* [VALUE] behind map.NAME; *end goes behind it. */
+static int parse_map_key(struct script_reader *r, const struct rest *rest, const char **end,
+			 struct script_step *step)
+{
+	const char *open = *end, *close;
+	struct probe_parts parts = {.target = r->target, .args_at = place(rest, open)};
+	int n;
+
+	close = *open == '[' ? closing(open + 1, rest->text + rest->len) : NULL;
+	if (!close)
+		return script_fault(r, place(rest, open),
+				    "expected [VALUE] there, as in 'set map.since[arg0] = nsecs'");
+	parts.args = span_trim((struct span){.at = open + 1, .len = (size_t)(close - open - 1)});
+	parts.args_at = place(rest, parts.args.at);
+	*end = close + 1;
+	n = script_parse_probe(r, &parts, &step->on);
+	if (n == 0 && step->on.n_args != 1)
+		return script_fault(r, place(rest, open), "expected one value in [ ]");
+	return n;
+}
+
+static int no_variable(struct script_reader *r, const char *at)
+{
+	return script_fault(r, at,
+			    "expected a variable, as in 'set global.n = 1', 'set thread.since = "
+			    "nsecs' or 'set map.since[arg0] = nsecs'");
+}
+
+/* global.NAME, thread.NAME or map.NAME[VALUE]: its number. */
 static int parse_variable(struct script_reader *r, struct rest *rest, struct script_step *step)
 {
 	struct probe_scope *scope = &r->script->scope;
 	struct span word = next_word(rest, 0);
-	const char *name = word.at + strlen("global.");
-	bool thread = word.len && starts_with(word.at, "thread.");
-	size_t len = thread || (word.len && starts_with(word.at, "global.")) ? ident_len(name) : 0;
+	const char *name, *end;
+	size_t kind = 0, len;
 	int n;
 
+	for (; kind < VARIABLE_KINDS; kind++) {
+		const char *own = probe_variable_word((enum probe_variable_kind)kind);
+
+		if (word.len > strlen(own) && starts_with(word.at, own) &&
+		    word.at[strlen(own)] == '.')
+			break;
+	}
+	if (kind == VARIABLE_KINDS)
+		return no_variable(r, place(rest, word.at));
+	step->kind = (enum probe_variable_kind)kind;
+	name = word.at + strlen(probe_variable_word(step->kind)) + 1;
+	len = ident_len(name);
 	if (!len)
-		return script_fault(r, place(rest, word.at),
-				    "expected a variable, as in 'set global.n = 1' or 'set "
-				    "thread.since = nsecs'");
-	n = probe_variable(thread ? &scope->threads : &scope->globals, scope->max, name, len);
+		return no_variable(r, place(rest, word.at));
+	n = probe_variable(&scope->names[kind], scope->max, name, len);
 	if (n < 0)
 		return script_fault(r, place(rest, word.at),
 				    "too many variables: expected at most %d",
 				    SCRIPT_VARIABLES_MAX);
 	step->variable = (uint32_t)n;
-	step->of_thread = thread;
-	if (thread)
-		r->threads[n].set = true;
-	else
-		r->globals[n].set = true;
-	memset(rest->text + (word.at - rest->text), ' ', (size_t)(name + len - word.at));
-	return 0;
+	r->variables[kind][n].set = true;
+	end = name + len;
+	n = kind == VARIABLE_MAP ? parse_map_key(r, rest, &end, step) : 0;
+	if (n == 0)
+		memset(rest->text + (word.at - rest->text), ' ', (size_t)(end - word.at));
+	return n;
 }
 
 static int parse_set(struct script_reader *r, struct rest *rest, struct script_step *step)

@@ -321,7 +321,7 @@ static const struct opt linear[] = {
 
 static const char *probe_kind(size_t i)
 {
-	return i <= PROBE_TRACEPOINT ? probe_kind_name((enum probe_kind)i) : NULL;
+	return i <= PROBE_PROFILE ? probe_kind_name((enum probe_kind)i) : NULL;
 }
 
 const struct words trace_probe_words = {.nth = probe_kind, .suffix = ":"};

@@ -39,9 +39,10 @@ static void make_part(struct script_run *run, const struct script_step *step)
 		.on = step->on.n_args ? &step->on.args[0] : NULL,
 		.table = step->table,
 		.follows = step->follows,
+		.anywhere = step->anywhere,
 		.timer = step->timer,
 		.variable = step->variable,
-		.of_thread = step->of_thread,
+		.kind = step->kind,
 		.adds = step->adds,
 		.likes = step->likes,
 		.n_likes = step->n_likes,
@@ -71,6 +72,7 @@ int script_make_parts(struct script_run *run, struct error *e)
 
 	for (size_t i = 0; r == 0 && i < run->script.n_steps; i++)
 		make_part(run, &run->script.steps[i]);
+	run->t.options.texts = run->script.texts;
 	run->t.script = run->parts;
 	run->t.n_script = run->n_parts;
 	return r;
