@@ -213,6 +213,17 @@ uprobe:$PROBED:main if arg0 > 99999 { start wait }
 EOF
 like "an end without its beginning is no return" "$(tail -n 1 "$T/err")" '3 times the end came without its beginning'
 
+# a program reads and writes in turn, while hundreds of places are attached one after the other
+dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+busy=$!
+script -o json -p "$busy" -d 50ms <<'EOF'
+tracepoint:syscalls:sys_enter_[g-z]* { count as calls }
+EOF
+kill "$busy"
+wait "$busy" 2>/dev/null
+is "nothing counts before all places are there, nor after the first one is gone" \
+	"$(table calls 'map(select((.probe // .key.probe) | test("sys_enter_(read|write)$")) | .count) | (length == 2) and (.[0] > 10) and (.[0] - .[1] <= 1) and (.[1] - .[0] <= 1)')" true
+
 # --- more than there is room for ---
 
 script -d 500ms -c 'dd if=/dev/zero of=/dev/null bs=1' <<EOF

@@ -8,13 +8,13 @@
 
 #define IS_A_SCRIPT	 "what it runs is a script already"
 #define ATTACHES_NOTHING "it attaches nothing, so there is nothing to put into a script"
-#define IS_NAMED                                                                            \
+#define IS_NAMED                                                                             \
 	"probes with names stay when ax ends, as no script does: expected the command that " \
 	"they were made of (watch, count, hist, stats, latency)"
-#define STOPS_THREADS                                                                          \
+#define STOPS_THREADS                                                                            \
 	"it stops threads and has a process of its own trace them (ptrace), which no probe can " \
 	"do"
-#define KEEPS_A_LOG                                                                               \
+#define KEEPS_A_LOG                                                                                \
 	"what it writes is a log of its own, of programs that look at whole processes and pages, " \
 	"and not lines and tables"
 

@@ -8,6 +8,7 @@
  *   ACTION, one of                              each with [if CONDITION]
  *     watch [VALUE ...]                         a line, as of 'ax trace watch'
  *     print "TEXT" [VALUE ...]                  a line of one's own
+ *     flow [VALUE ...]                          a line of a call, as deep as it is
  *     count [VALUE ...] [by VALUE ...] [as NAME]
  *     hist VALUE [linear LEAST,GREATEST,STEP] [by VALUE ...] [as NAME]
  *     stats VALUE [by VALUE ...] [as NAME]
@@ -34,10 +35,12 @@
 #define SCRIPT_STATES_MAX    15
 #define SCRIPT_VARIABLES_MAX 31 /* global ones, as many of threads, and as many maps */
 #define SCRIPT_EVERY_MIN_MS  10
+#define SCRIPT_FLOW_VALUES   2 /* that tell calls apart */
 
 enum script_verb {
 	SCRIPT_WATCH,
 	SCRIPT_PRINT,
+	SCRIPT_FLOW, /* at entries its spec has two arguments more, before its own */
 	SCRIPT_COUNT,
 	SCRIPT_HIST,
 	SCRIPT_STATS,
@@ -74,6 +77,7 @@ struct script_step {
 	struct probe_spec spec;
 	struct probe_spec on; /* its only argument is the VALUE of `on` or of a map, or none */
 	bool follows;	      /* happens only if the last step did that does not follow */
+	bool all_parameters;  /* of `flow` without values */
 	bool anywhere;	      /* also in processes that the options leave out */
 	uint32_t when, state; /* states, from 1 on; 0: none */
 	uint32_t timer;	      /* from 1 on, 0: none */

@@ -4,11 +4,11 @@
 #include "probes/script/priv.h"
 
 static const char *const verbs[] = {
-	[SCRIPT_WATCH] = "watch",   [SCRIPT_PRINT] = "print", [SCRIPT_COUNT] = "count",
-	[SCRIPT_HIST] = "hist",	    [SCRIPT_STATS] = "stats", [SCRIPT_LATENCY] = "latency",
-	[SCRIPT_START] = "start",   [SCRIPT_SET] = "set",     [SCRIPT_ARM] = "arm",
-	[SCRIPT_DISARM] = "disarm", [SCRIPT_SHOW] = "show",   [SCRIPT_CLEAR] = "clear",
-	[SCRIPT_EXIT] = "exit",
+	[SCRIPT_FLOW] = "flow",	      [SCRIPT_WATCH] = "watch",	  [SCRIPT_PRINT] = "print",
+	[SCRIPT_COUNT] = "count",     [SCRIPT_HIST] = "hist",	  [SCRIPT_STATS] = "stats",
+	[SCRIPT_LATENCY] = "latency", [SCRIPT_START] = "start",	  [SCRIPT_SET] = "set",
+	[SCRIPT_ARM] = "arm",	      [SCRIPT_DISARM] = "disarm", [SCRIPT_SHOW] = "show",
+	[SCRIPT_CLEAR] = "clear",     [SCRIPT_EXIT] = "exit",
 };
 
 static const char *verb_name(enum script_verb v)
@@ -309,6 +309,41 @@ static int parse_watch(struct script_reader *r, struct rest *rest, struct script
 	return n;
 }
 
+/* What tells calls apart, before what is shown of them. */
+static int add_call(struct script_reader *r, struct probe_spec *spec)
+{
+	struct probe_spec own;
+	struct error e = {0};
+
+	if (spec->n_args + SCRIPT_FLOW_VALUES > PROBE_ARGS_MAX)
+		return -E2BIG;
+	if (probe_parse("uprobe:a:b back=$stack0 ip=%ip", &own, &e) < 0)
+		return out_of_memory(r);
+	memmove(spec->args + SCRIPT_FLOW_VALUES, spec->args, spec->n_args * sizeof(*spec->args));
+	memcpy(spec->args, own.args, SCRIPT_FLOW_VALUES * sizeof(*spec->args));
+	spec->n_args += SCRIPT_FLOW_VALUES;
+	own.n_args = 0; /* they are the other's */
+	probe_spec_free(&own);
+	return 0;
+}
+
+static int parse_flow(struct script_reader *r, struct rest *rest, struct script_step *step)
+{
+	int n = parse_watch(r, rest, step);
+
+	if (n < 0)
+		return n;
+	if (step->spec.kind != PROBE_UPROBE && step->spec.kind != PROBE_URETPROBE)
+		return script_fault(r, rest->at,
+				    "'flow' is of calls in a program: expected uprobe: and "
+				    "uretprobe:");
+	step->all_parameters = !step->spec.n_args;
+	if (step->spec.kind == PROBE_URETPROBE)
+		return 0;
+	n = add_call(r, &step->spec);
+	return n == -E2BIG ? script_fault(r, rest->at, "expected fewer values") : n;
+}
+
 static int parse_print(struct script_reader *r, struct rest *rest, struct script_step *step)
 {
 	struct span text = next_word(rest, 0);
@@ -489,6 +524,8 @@ static int parse_by_verb(struct script_reader *r, struct rest *rest, struct scri
 		return parse_watch(r, rest, step);
 	case SCRIPT_PRINT:
 		return parse_print(r, rest, step);
+	case SCRIPT_FLOW:
+		return parse_flow(r, rest, step);
 	case SCRIPT_START:
 		return parse_start(r, rest, step);
 	case SCRIPT_SET:
@@ -524,9 +561,9 @@ int script_parse_action(struct script_reader *r, struct span text, struct script
 		return parse_by_verb(r, &rest, step);
 	}
 	near = nearest_word(word, verbs, ARRAY_SIZE(verbs));
-	return script_fault(r, text.at,
-			    "'%.40s' is no action: expected watch, print, count, hist, stats, "
-			    "latency, start, set, arm, disarm, show, clear or exit%s%s%s",
-			    word, near ? "; did you mean '" : "", near ? near : "",
-			    near ? "'?" : "");
+	return script_fault(
+		r, text.at,
+		"'%.40s' is no action: expected watch, print, flow, count, hist, stats, "
+		"latency, start, set, arm, disarm, show, clear or exit%s%s%s",
+		word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

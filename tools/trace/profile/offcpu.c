@@ -27,15 +27,13 @@ static int load(struct ready *r, struct error *e)
 static int write_offcpu(const struct ready *r, FILE *f)
 {
 	const struct profile *p = r->own;
-	const char *and = p->preempted || p->kernel_threads ? "" : " && ";
-
 	if (p->format > PROFILE_JSON)
 		return -ENOTSUP;
-	fprintf(f, "# those that wait still at the end are not in it\n"
-		   "tracepoint:sched:sched_switch%s%s%s%s {\n",
-		p->preempted && p->kernel_threads ? "" : " if ",
-		p->preempted ? "" : "(prev_state & 0xff) != 0", and,
-		p->kernel_threads ? "" : "$task->mm != 0");
+	fprintf(f,
+		"# those that wait still at the end are not in it\n"
+		"tracepoint:sched:sched_switch if %s%s {\n",
+		p->preempted ? "" : "(prev_state & 0xff) != 0 && ",
+		p->kernel_threads ? "prev_pid != 0" : "$task->mm != 0");
 	fputs("\tset map.off[prev_pid] = nsecs;\n\tset map.kernel[prev_pid] = kstack;\n"
 	      "\tset map.user[prev_pid] = ustack;\n\tset map.who[prev_pid] = comm\n}\n"
 	      "tracepoint:sched:sched_switch anywhere if map.off[next_pid] {\n"

@@ -320,8 +320,9 @@ static int run_exec(struct cmd *c, int argc, char **argv)
 		      .heading = "TIME                PID    PPID   UID COMM            RET     "
 				 "COMMAND\n",
 		      .write_script = write_script,
-		      .no_script = "environments, directories and how commands end are put together "
-			   "by 'ax trace exec' alone: expected no option but -x",
+		      .no_script =
+			      "environments, directories and how commands end are put together "
+			      "by 'ax trace exec' alone: expected no option but -x",
 		      .load = load,
 		      .put = put,
 		      .own = &a.q},

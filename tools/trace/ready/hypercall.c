@@ -180,11 +180,10 @@ static int write_script(const struct ready *r, FILE *f)
 {
 	const struct request *q = r->own;
 
-	script_hypercalls(&(struct script_hypercalls){.only = q->nr,
-						      .all = q->all,
-						      .live = q->live,
-						      .nr = q->wanted.nr},
-			  f);
+	script_hypercalls(
+		&(struct script_hypercalls){
+			.only = q->nr, .all = q->all, .live = q->live, .nr = q->wanted.nr},
+		f);
 	return 0;
 }
 

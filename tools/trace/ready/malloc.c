@@ -343,7 +343,7 @@ static int run_malloc(struct cmd *c, int argc, char **argv)
 		.r = {.c = c,
 		      .write_script = write_script,
 		      .no_script = "--older looks at each piece that is left, and a script cannot "
-			   "go through all of a map: expected no --older",
+				   "go through all of a map: expected no --older",
 		      .load = load,
 		      .read_counts = read_counts,
 		      .put_counts = put_counts,

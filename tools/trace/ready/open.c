@@ -221,7 +221,7 @@ static int run_open(struct cmd *c, int argc, char **argv)
 		      .check = check,
 		      .write_script = write_script,
 		      .no_script = "a script compares texts as wholes: expected no pattern, but "
-			   "perhaps 'if' in the script",
+				   "perhaps 'if' in the script",
 		      .load = load,
 		      .put = put,
 		      .own = &a.q},

@@ -39,9 +39,12 @@ void script_syscalls(const struct tally_view *v, FILE *f)
 static const struct {
 	const char *name, *to;
 } senders[] = {
-	{"kill", "args.pid"},	      {"tkill", "args.pid"},
-	{"tgkill", "tgid"},	      {"rt_sigqueueinfo", "args.pid"},
-	{"rt_tgsigqueueinfo", "tgid"}, {"pidfd_send_signal", "pidfd"},
+	{"kill", "args.pid"},
+	{"tkill", "args.pid"},
+	{"tgkill", "tgid"},
+	{"rt_sigqueueinfo", "args.pid"},
+	{"rt_tgsigqueueinfo", "tgid"},
+	{"pidfd_send_signal", "pidfd"},
 };
 
 static void refused_signals(int signal, FILE *f)
@@ -73,9 +76,12 @@ void script_signals(const struct ready *r, int signal, bool failed, FILE *f)
 		and = " && ";
 	}
 	for (size_t i = 0; i < r->whom.n; i++)
-		fprintf(f, "%spid == %u || args.pid == %u", i ? " || " : signal ? " && (" : "",
+		fprintf(f, "%spid == %u || args.pid == %u",
+			i	 ? " || "
+			: signal ? " && ("
+				 : "",
 			r->whom.v[i], r->whom.v[i]);
-	fputs(r->whom.n && *and ? ") {\n" : " {\n", f);
+	fputs(r->whom.n && *and? ") {\n" : " {\n", f);
 	fputs("\twatch sig code result sender=pid from=comm to=args.pid receiver=args.comm\n}\n",
 	      f);
 	if (failed)
@@ -90,11 +96,19 @@ void script_signals(const struct ready *r, int signal, bool failed, FILE *f)
 static const struct {
 	const char *name, *reads, *writes; /* their descriptors; NULL: it does not */
 } ways[] = {
-	{"read", "fd", NULL},	  {"pread64", "fd", NULL},   {"readv", "fd", NULL},
-	{"preadv", "fd", NULL},	  {"preadv2", "fd", NULL},   {"write", NULL, "fd"},
-	{"pwrite64", NULL, "fd"}, {"writev", NULL, "fd"},    {"pwritev", NULL, "fd"},
-	{"pwritev2", NULL, "fd"}, {"sendfile64", "in_fd", "out_fd"},
-	{"splice", "fd_in", "fd_out"}, {"copy_file_range", "fd_in", "fd_out"},
+	{"read", "fd", NULL},
+	{"pread64", "fd", NULL},
+	{"readv", "fd", NULL},
+	{"preadv", "fd", NULL},
+	{"preadv2", "fd", NULL},
+	{"write", NULL, "fd"},
+	{"pwrite64", NULL, "fd"},
+	{"writev", NULL, "fd"},
+	{"pwritev", NULL, "fd"},
+	{"pwritev2", NULL, "fd"},
+	{"sendfile64", "in_fd", "out_fd"},
+	{"splice", "fd_in", "fd_out"},
+	{"copy_file_range", "fd_in", "fd_out"},
 };
 #if defined(__aarch64__)
 static const char *const opens[] = {"openat", "openat2"};
@@ -159,8 +173,9 @@ void script_files(const struct tally_view *v, bool all, FILE *f)
 /* --- waiting for mutexes --- */
 
 #define COMMAND "(op & 0x7f)"
-#define HELD    "(val == 2 || (val & 0x80000000) != 0 && (val & 0x3fffffff) != 0 && " \
-		"(val & 0x3fffffff) != 0x3fffffff)"
+#define HELD                                                                  \
+	"(val == 2 || (val & 0x80000000) != 0 && (val & 0x3fffffff) != 0 && " \
+	"(val & 0x3fffffff) != 0x3fffffff)"
 
 void script_locks(uint64_t least_ns, bool all, bool hist, FILE *f)
 {
@@ -271,8 +286,7 @@ static void library_tls(const char *file, bool gnutls, enum script_bytes format,
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 		if (calls[i].gnutls != gnutls)
 			continue;
-		fprintf(f,
-			"uretprobe:%s:%s if %s {\n\twatch %s=arg0@entry:x64 retval:%s", file,
+		fprintf(f, "uretprobe:%s:%s if %s {\n\twatch %s=arg0@entry:x64 retval:%s", file,
 			calls[i].name, calls[i].when, calls[i].reads ? "from" : "to",
 			gnutls ? "s64" : "s32");
 		if (format != SCRIPT_NO_BYTES)
@@ -311,8 +325,9 @@ void script_hypercalls(const struct script_hypercalls *x, FILE *f)
 	}
 	fprintf(f, "tracepoint:kvm:kvm_entry if %s {\n", condition);
 	if (x->live)
-		fprintf(f, "\twatch vcpu=vcpu_id reason=thread.reason isa=thread.isa%s "
-			   "took=nsecs-thread.since\n",
+		fprintf(f,
+			"\twatch vcpu=vcpu_id reason=thread.reason isa=thread.isa%s "
+			"took=nsecs-thread.since\n",
 			x->all ? "" : " nr=thread.nr");
 	else if (x->all)
 		fputs("\tstats nsecs-thread.since by pid vcpu=vcpu_id reason=thread.reason "

@@ -148,10 +148,10 @@ int trace_write_script(const struct trace *t, const struct trace_args *a, const 
 	int r = 0;
 
 	trace_write_script_options(&(struct trace_script_options){.args = a,
-								 .whom = &t->whom,
-								 .follow = a->follow,
-								 .exact = t->options.exact,
-								 .duration_ms = t->duration_ms},
+								  .whom = &t->whom,
+								  .follow = a->follow,
+								  .exact = t->options.exact,
+								  .duration_ms = t->duration_ms},
 				   f);
 	for (size_t turn = 0; turn < ARRAY_SIZE(order); turn++)
 		for (size_t i = 0; r == 0 && i < t->n_parts; i++)

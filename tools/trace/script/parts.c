@@ -12,13 +12,14 @@ static int fault(const struct script_run *run, const struct script_step *step, i
 static enum trace_action action_of(const struct script_step *step)
 {
 	static const enum trace_action actions[] = {
-		[SCRIPT_WATCH] = TRACE_WATCH, [SCRIPT_PRINT] = TRACE_PRINT,
-		[SCRIPT_COUNT] = TRACE_COUNT, [SCRIPT_HIST] = TRACE_HIST,
-		[SCRIPT_STATS] = TRACE_STATS, [SCRIPT_LATENCY] = TRACE_LATENCY,
-		[SCRIPT_START] = TRACE_START, [SCRIPT_SET] = TRACE_SET,
-		[SCRIPT_ARM] = TRACE_ARM,     [SCRIPT_DISARM] = TRACE_DISARM,
-		[SCRIPT_SHOW] = TRACE_PRINT,  [SCRIPT_CLEAR] = TRACE_PRINT,
-		[SCRIPT_EXIT] = TRACE_PRINT,  [SCRIPT_GATE] = TRACE_SET,
+		[SCRIPT_WATCH] = TRACE_WATCH,	  [SCRIPT_PRINT] = TRACE_PRINT,
+		[SCRIPT_FLOW] = TRACE_WATCH,	  [SCRIPT_COUNT] = TRACE_COUNT,
+		[SCRIPT_HIST] = TRACE_HIST,	  [SCRIPT_STATS] = TRACE_STATS,
+		[SCRIPT_LATENCY] = TRACE_LATENCY, [SCRIPT_START] = TRACE_START,
+		[SCRIPT_SET] = TRACE_SET,	  [SCRIPT_ARM] = TRACE_ARM,
+		[SCRIPT_DISARM] = TRACE_DISARM,	  [SCRIPT_SHOW] = TRACE_PRINT,
+		[SCRIPT_CLEAR] = TRACE_PRINT,	  [SCRIPT_EXIT] = TRACE_PRINT,
+		[SCRIPT_GATE] = TRACE_SET,
 	};
 
 	return actions[step->verb];
@@ -39,6 +40,8 @@ static void make_part(struct script_run *run, const struct script_step *step)
 		.on = step->on.n_args ? &step->on.args[0] : NULL,
 		.table = step->table,
 		.follows = step->follows,
+		.all_parameters = step->all_parameters,
+		.move = step->verb == SCRIPT_FLOW,
 		.anywhere = step->anywhere,
 		.timer = step->timer,
 		.variable = step->variable,
