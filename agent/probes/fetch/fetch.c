@@ -35,7 +35,7 @@ bool maker_in_kernel(const struct maker *m)
 	}
 }
 
-struct ax_probe_op *last_op(struct maker *m)
+static struct ax_probe_op *last_op(struct maker *m)
 {
 	return &m->list->v[m->list->n - 1];
 }

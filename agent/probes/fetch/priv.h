@@ -64,7 +64,6 @@ int need_plain(struct maker *m, const struct made *made);
 int store_made(struct maker *m, const struct made *made, const char *name);
 
 /* fetch.c */
-struct ax_probe_op *last_op(struct maker *m);
 /* The number by which the two probes of a time are matched, or a map has its variable, is kept as
  * number 0; nothing, if there is none. */
 int make_on(struct maker *m);

@@ -216,21 +216,21 @@ static void put_clauses(const struct clauses *c, const char *function, FILE *f)
 
 static void put_script(const struct flow_request *q, const char *file, FILE *f)
 {
-	const struct flow_function *under = q->under != FLOW_NONE ? &q->functions[q->under] : NULL;
+	bool under = q->under < q->n_functions;
 	struct clauses c = {.file = file,
 			    .when = under ? " when inside" : "",
 			    .more = "",
 			    .less = "",
 			    .typed = q->typed};
 
-	for (size_t i = 0; i < q->n_functions; i++)
+	for (size_t i = 0; q->functions && i < q->n_functions; i++)
 		if (i != q->under)
 			put_clauses(&c, q->functions[i].name, f);
 	c.when = "";
 	c.more = "; arm inside per-thread";
 	c.less = "; disarm inside";
-	if (under)
-		put_clauses(&c, under->name, f);
+	if (q->functions && under)
+		put_clauses(&c, q->functions[q->under].name, f);
 }
 
 static int show_script(struct flow_request *q, int argc, char **argv)
