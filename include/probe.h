@@ -32,6 +32,8 @@
 #define AX_PROBE_QUICK_OPS 3   /* of a probe that is AX_PROBE_QUICK, at most */
 #define AX_PROBE_CHAIN	   128 /* probes on one place, one after the other */
 #define AX_PROBE_VARIABLES 32  /* of a script, of all threads and of each: from 1 on */
+#define AX_PROBE_MAPS_FROM 64  /* its maps have numbers behind those */
+#define AX_PROBE_VARIABLE  256 /* of a text in a variable, with its NUL */
 
 /* Words of 8 bytes in the context of a function, struct pt_regs. */
 #if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
@@ -62,6 +64,13 @@ enum ax_probe_code {
 	AX_CODE_THREAD, /* the same of this thread */
 	AX_CODE_SET_GLOBAL, /* the accumulator becomes it; immediate: is added to it */
 	AX_CODE_SET_THREAD,
+	AX_CODE_MAP,	 /* of the map `value` what is there by the accumulator */
+	AX_CODE_SET_MAP, /* the same by what was kept as number 0 */
+	/* The address of a text: of constant number `value`, or of a variable, `size`: enum
+	 * ax_probe_text_of. */
+	AX_CODE_TEXT,
+	AX_CODE_SET_TEXT, /* the string at the accumulator becomes it */
+	AX_CODE_TASK,	  /* the address of the thread's struct task_struct */
 	/* The key begins with value, and is 0 behind that up to AX_PROBE_KEY_SHORT. */
 	AX_CODE_TABLE,
 	AX_CODE_EXTEND, /* the accumulator's low bytes, with their sign or without */
@@ -74,6 +83,8 @@ enum ax_probe_code {
 	AX_CODE_ADD,
 	AX_CODE_SUB,
 	AX_CODE_MUL,
+	AX_CODE_DIV, /* of signed numbers; by 0: could not be fetched */
+	AX_CODE_MOD,
 	AX_CODE_AND,
 	AX_CODE_OR,
 	AX_CODE_XOR,
@@ -104,6 +115,14 @@ enum ax_probe_code {
 	AX_CODE_KEY_STRING, /* into the key, from word `to` on */
 	AX_CODE_KEY_COMM,
 	AX_CODE_FILTER, /* nothing more happens if the accumulator is 0, or could not be fetched */
+};
+
+enum ax_probe_text_of {
+	AX_TEXT_CONSTANT,
+	AX_TEXT_COMM, /* the process's name */
+	AX_TEXT_GLOBAL,
+	AX_TEXT_THREAD,
+	AX_TEXT_MAP, /* by the accumulator; to be set: by what was kept as number 0 */
 };
 
 enum ax_probe_op_flag {
@@ -154,6 +173,7 @@ enum ax_probe_flag {
 	AX_PROBE_ONLY_COUNTS = 2048, /* of a bucket nothing but the number is told */
 	AX_PROBE_NESTED = 512,	     /* on the entry of a function whose return the kernel tells */
 	AX_PROBE_STOPS = 4096,	     /* behind its record, its thread waits for its tracer */
+	AX_PROBE_ANYWHERE = 16384,   /* also where the session's processes are not */
 	AX_PROBE_QUICK = 8192, /* on a function: done without a slot and the loop of operations */
 };
 
@@ -200,7 +220,7 @@ struct ax_probe_config {
 	/* Where the kernel has task_struct.utask and uprobe_task.depth; 0: it is not known. */
 	__u32 utask_offset;
 	__u32 utask_depth_offset;
-	__u32 thread_variables; /* the highest number of one */
+	__u32 thread_variables; /* the highest number of one, text or not */
 	__u32 flags_offset;	/* of task_struct.flags, 0: it is not known */
 	__u32 tree;		/* only processes of the map of that name */
 	__u32 ptrace_offset;	/* of task_struct.ptrace, 0: it is not known */
@@ -284,7 +304,14 @@ struct ax_probe_call_key {
 };
 _Static_assert(sizeof(struct ax_probe_call_key) == 24, "struct ax_probe_call_key is a map key");
 
-/* A state of one thread; its value is the stack pointer of the function that armed it. */
+struct ax_probe_variable_text {
+	__u64 w[AX_PROBE_VARIABLE / 8];
+};
+_Static_assert(sizeof(struct ax_probe_variable_text) == 256,
+	       "struct ax_probe_variable_text is a map value");
+
+/* A state of one thread; its value is the stack pointer of the function that armed it. Also a
+ * variable: of a thread (0: of all), or by which a map has it. */
 struct ax_probe_state_key {
 	__u64 thread;
 	__u64 state;

@@ -19,7 +19,7 @@ static void check_step(const struct script *s, const struct script_step *step)
 	check(step->when <= s->n_states && step->state <= s->n_states);
 	check(step->table <= s->n_tables && !step->table == !script_is_table(step->verb));
 	check(step->timer <= s->timers.n);
-	check(step->variable <= (step->of_thread ? s->scope.threads.n : s->scope.globals.n));
+	check(step->variable <= s->scope.names[step->kind].n);
 	check(!step->variable == (step->verb != SCRIPT_SET));
 	check(step->spec.n_args <= PROBE_ARGS_MAX && step->spec.n_by <= PROBE_BY_MAX);
 	if (step->verb == SCRIPT_PRINT)
@@ -35,8 +35,8 @@ static void check_script(const struct script *s)
 	size_t steps = 0;
 
 	check(s->n_steps <= SCRIPT_STEPS_MAX && s->n_tables <= SCRIPT_TABLES_MAX);
-	check(s->scope.globals.n <= SCRIPT_VARIABLES_MAX);
-	check(s->scope.threads.n <= SCRIPT_VARIABLES_MAX);
+	for (size_t i = 0; i < VARIABLE_KINDS; i++)
+		check(s->scope.names[i].n <= SCRIPT_VARIABLES_MAX);
 	for (size_t i = 0; i < s->n_clauses; i++) {
 		check(s->clauses[i].first == steps && s->clauses[i].n > 0);
 		check(!s->steps[steps].follows);

@@ -213,6 +213,17 @@ uprobe:$PROBED:main if arg0 > 99999 { start wait }
 EOF
 like "an end without its beginning is no return" "$(tail -n 1 "$T/err")" '3 times the end came without its beginning'
 
+# a program reads and writes in turn, while hundreds of places are attached one after the other
+dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+busy=$!
+script -o json -p "$busy" -d 50ms <<'EOF'
+tracepoint:syscalls:sys_enter_[g-z]* { count as calls }
+EOF
+kill "$busy"
+wait "$busy" 2>/dev/null
+is "nothing counts before all places are there, nor after the first one is gone" \
+	"$(table calls 'map(select((.probe // .key.probe) | test("sys_enter_(read|write)$")) | .count) | (length == 2) and (.[0] > 10) and (.[0] - .[1] <= 1) and (.[1] - .[0] <= 1)')" true
+
 # --- more than there is room for ---
 
 script -d 500ms -c 'dd if=/dev/zero of=/dev/null bs=1' <<EOF
@@ -283,6 +294,84 @@ uprobe:$T/execs:mark if arg0 == 7 { set thread.a = arg0 }
 EOF
 is "a thread that executes keeps its variables" "$(cat "$T/out")" "7 0"
 
+# --- texts and maps ---
+
+script -c "$PROBED" <<EOF
+BEGIN { set global.who = "nobody"; print "%s" global.who }
+uprobe:$PROBED:count_up { set global.who = comm; set thread.last = global.who; set map.by[arg0] = "number" }
+uprobe:$PROBED:asked if arg0 == 1 {
+	print "%-8s|%s|%s" global.who map.by[arg0] map.by[4];
+	count by global.who as names;
+	print "the same" if global.who == "probed" && thread.last != "other" && map.by[4] == ""
+}
+END { print "%s" global.who; show names }
+EOF
+is "texts in variables" "$(tr -s '\n ' '  ' <"$T/out")" \
+	"nobody probed |number| the same probed names: global.who COUNT probed 1 "
+script -c "cat $T/no/such/$(printf '%0300d' 7)" <<'EOF'
+tracepoint:syscalls:sys_enter_openat { set thread.name = filename:string }
+tracepoint:syscalls:sys_exit_openat if ret < 0 { print "%s" thread.name; set thread.name = "" }
+EOF
+is "a text has 255 characters at most" "$(grep '/no/such/0' "$T/out" | tr -d '\n' | wc -c)" 255
+
+script -o json -c "$PROBED" <<EOF
+uprobe:$PROBED:outer { set map.calls[arg0] += 1; set map.last[arg0 % 2] = nsecs }
+uprobe:$PROBED:asked if arg0 == 1 {
+	print "%d %d %d" map.calls[0] map.calls[2] map.calls[77];
+	set map.calls[2] = 0; print "%d %d" map.calls[2] map.calls[0] * 100 / 3 - 7 % 4;
+	print "%d" map.calls[1] / map.calls[77];
+	print "later" if map.last[1] && map.last[1] < nsecs
+}
+EOF
+is "a map has a variable for each number" "$(jq -r '.text // empty' "$T/out" | tr '\n' ' ')" "201 200 0 0 6697 ? later "
+
+# of a map's stack, whose process is kept with it; what is allocated and given back comes to nothing
+cat >"$T/pieces.c" <<'EOF'
+#include <stdlib.h>
+void *volatile kept[4];
+__attribute__((noinline)) void keep(int i) { kept[i] = malloc(10000 + i); }
+__attribute__((noinline)) void drop(int i) { free(kept[i]); }
+int main(void)
+{
+	for (int i = 0; i < 4; i++)
+		keep(i);
+	drop(1);
+	drop(2);
+	return 0;
+}
+EOF
+gcc -O1 -fno-omit-frame-pointer -o "$T/pieces" "$T/pieces.c"
+script -o json -c "$T/pieces" <<'EOF'
+uretprobe:libc.so.6:malloc if arg0@entry >= 10000 && arg0@entry < 10004 {
+	set map.size[retval] = arg0@entry; set map.where[retval] = ustack; stats arg0@entry:s64 by ustack as left }
+uprobe:libc.so.6:free if map.size[arg0] {
+	stats (0 - map.size[arg0]):s64 by map.where[arg0]:ustack as left; set map.size[arg0] = 0 }
+EOF
+is "a call stack that was kept is the line of the same stack" "$(table left 'map([.count, .sum]) | sort')" \
+	"[[1,10000],[1,10003],[2,0],[2,0]]"
+
+# --- so many bytes as a value says, clocks, processes that are left out ---
+
+printf 'begin\0end' >"$T/bytes"
+script -o json -c "dd if=$T/bytes of=/dev/null bs=9 count=1" <<'EOF'
+tracepoint:syscalls:sys_enter_write if count == 9 { watch text=buf:string[count] bytes=buf:buf[count] part=buf:string[count-7] }
+EOF
+is "a text of a length that is told" "$(jq -c 'objects | .values // empty | [.text, .part, .bytes]' "$T/out")" \
+	'["begin\u0000end","be","626567696e00656e64"]'
+script -d 20s -f -c 'sh -c "while :; do :; done"' <<'EOF'
+profile:99 { count by comm as who; set global.n += 1; exit if global.n >= 10 }
+profile:hz:50 { count as other }
+END { show who }
+EOF
+like "a clock on each processor" "$(grep sh "$T/out")" '^sh +[0-9]+ *$'
+script -c 'sleep 0.1' <<'EOF'
+tracepoint:sched:sched_switch if comm == "sleep" { set map.off[prev_pid] = nsecs; set map.who[prev_pid] = comm }
+tracepoint:sched:sched_switch anywhere if map.off[next_pid] {
+	print "%s waited" map.who[next_pid] if nsecs - map.off[next_pid] > 90000000; set map.off[next_pid] = 0 }
+tracepoint:sched:sched_switch if comm != "sleep" && comm != "ax" { print "not reached" }
+EOF
+is "what happens in other processes, for a clause that says so" "$(cat "$T/out")" "sleep waited"
+
 # --- a static probe with the system calls beside it ---
 
 cat >"$T/db.c" <<'EOF'
@@ -325,7 +414,12 @@ uprobe:$PROBED:no_such { count }|-e:1:.*no_such
 tracepoint:sched:sched_switch { print "%d" comm }|-e:1:33: comm is a text
 tracepoint:sched:sched_switch { count by nocomm }|-e:1:33: nocomm: .*no field
 uprobe:$PROBED:leaf { count by arg0 as a } BEGIN { count by comm as a }|other keys than
-uprobe:$PROBED:leaf { set global.x = comm }|a number
+uprobe:$PROBED:leaf { set global.x = comm; set global.x += 1 }|global.x is a text
+uprobe:$PROBED:leaf { set global.x = comm; print "%d" global.x + 1 }|it is a text
+tracepoint:sched:sched_process_exec { set global.x = filename }|expected :string behind it
+uprobe:$PROBED:leaf { set map.x[comm] = 1 }|a number
+uprobe:$PROBED:leaf { set map.x = 1 }|as in 'set map.since
+uprobe:$PROBED:leaf { print "%d" map.x[arg0] }|map.x is never set
 BEGIN { watch retval }|-e:1:15.*at a return
 EOF
 

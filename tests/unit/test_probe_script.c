@@ -80,11 +80,11 @@ static void variables_states_and_timers_have_numbers(void **state)
 	      "t;"
 	      "  latency since wait on arg1 by comm as t2; disarm busy }",
 	      &s);
-	assert_int_equal(s.scope.globals.n, 1);
-	assert_int_equal(s.scope.threads.n, 1);
+	assert_int_equal(s.scope.names[VARIABLE_GLOBAL].n, 1);
+	assert_int_equal(s.scope.names[VARIABLE_THREAD].n, 1);
 	assert_int_equal(s.steps[0].variable, 1);
-	assert_true(s.steps[0].of_thread && !s.steps[0].adds);
-	assert_true(!s.steps[1].of_thread && s.steps[1].adds);
+	assert_true(s.steps[0].kind == VARIABLE_THREAD && !s.steps[0].adds);
+	assert_true(s.steps[1].kind == VARIABLE_GLOBAL && s.steps[1].adds);
 	assert_int_equal(s.steps[2].state, 1);
 	assert_true(s.states[0].per_thread);
 	assert_int_equal(s.steps[3].timer, 1);
@@ -98,6 +98,27 @@ static void variables_states_and_timers_have_numbers(void **state)
 	assert_int_equal(s.tables[1].step, 5);
 	assert_int_equal(s.n_tables, 2);
 	assert_string_equal(s.tables[1].name, "t2");
+	script_free(&s);
+}
+
+static void variables_are_texts_if_one_value_says_so(void **state)
+{
+	struct script s;
+
+	(void)state;
+	parse("t:a:b { set thread.a = name:string; set global.b = thread.a; set map.c[1] = "
+	      "global.b;"
+	      "  set map.d[arg1 + x[2]] = 5; set map.d[x[1]] += map.d[3]; set global.e = \"x\";"
+	      "  set thread.f = comm; set thread.g = nsecs }"
+	      "t:a:c anywhere if map.d[pid] { count by map.c[2] as n }",
+	      &s);
+	assert_int_equal(s.texts.of[VARIABLE_GLOBAL], 1 << 1 | 1 << 2);
+	assert_int_equal(s.texts.of[VARIABLE_THREAD], 1 << 1 | 1 << 2);
+	assert_int_equal(s.texts.of[VARIABLE_MAP], 1 << 1);
+	assert_int_equal(s.steps[2].kind, VARIABLE_MAP);
+	assert_int_equal(s.steps[2].on.n_args, 1);
+	assert_true(s.steps[4].adds && s.steps[4].variable == 2);
+	assert_true(!s.steps[0].anywhere && s.steps[8].anywhere);
 	script_free(&s);
 }
 
@@ -262,6 +283,7 @@ int main(void)
 		cmocka_unit_test(clauses_have_events_and_actions),
 		cmocka_unit_test(conditions_are_of_one_action_or_of_several),
 		cmocka_unit_test(variables_states_and_timers_have_numbers),
+		cmocka_unit_test(variables_are_texts_if_one_value_says_so),
 		cmocka_unit_test(texts_have_values),
 		cmocka_unit_test(tables_are_named_and_shared),
 		cmocka_unit_test(mistakes_have_their_place),

@@ -43,7 +43,8 @@ static char *postfix(const struct expr *e)
 		[EXPR_LAND] = "&&",	  [EXPR_LOR] = "||",	    [EXPR_NOT] = "!",
 		[EXPR_NUMBER] = "",	  [EXPR_STRING] = "text",   [EXPR_ARG] = "arg",
 		[EXPR_REG] = "reg",	  [EXPR_STACK] = "stack",   [EXPR_NAME] = "name",
-		[EXPR_SYMBOL] = "symbol",
+		[EXPR_SYMBOL] = "symbol", [EXPR_TASK] = "task",	    [EXPR_MUL] = "*",
+		[EXPR_DIV] = "/",	  [EXPR_MOD] = "%",
 	};
 	char *text = NULL;
 	size_t size;
@@ -115,6 +116,8 @@ static const struct {
 	{"tracepoint:syscalls:sys_enter_openat",
 	 {.kind = PROBE_TRACEPOINT, .group = "syscalls", .symbol = "sys_enter_openat"}},
 	{"tracepoint:sock:*", {.kind = PROBE_TRACEPOINT, .group = "sock", .symbol = "*"}},
+	{"profile:99", {.kind = PROBE_PROFILE, .offset = 99}},
+	{"profile:hz:100000", {.kind = PROBE_PROFILE, .offset = 100000}},
 	/* as bpftrace shortens them */
 	{"u:./a:f", {.kind = PROBE_UPROBE, .file = "./a", .symbol = "f"}},
 	{"ur:./a:f", {.kind = PROBE_URETPROBE, .file = "./a", .symbol = "f"}},
@@ -207,6 +210,10 @@ static void expressions(void **state)
 		{"k:f", "nsecs", "nsecs"},
 		{"k:f", "cpu", "cpu"},
 		{"k:f", "elapsed", "elapsed"},
+		{"k:f", "$task->mm", "task member:mm"},
+		{"k:f", "arg0*4", "arg:0 4 *"},
+		{"k:f", "arg0 * arg1 + 1", "arg:0 arg:1 * 1 +"},
+		{"k:f", "1+arg0/2%3", "1 arg:0 2 / 3 % +"},
 		{"k:f", "ustack", "stack:-1"},
 		{"k:f", "42", "42"},
 		{"k:f", "0xffffffffffffffff", "-1"},
@@ -359,6 +366,8 @@ static void types(void **state)
 		{"k:f arg0:ustring", VALUE_USTRING, 0},
 		{"k:f arg0:ustring[4096]", VALUE_USTRING, 4096},
 		{"k:f arg0:buf[64]", VALUE_BUFFER, 64},
+		{"k:f arg0:buf[arg1]", VALUE_BUFFER, 4096},
+		{"k:f arg0:string[arg1-1]", VALUE_STRING, 4096},
 		{"k:f arg0:symbol", VALUE_SYMBOL, 8},
 		{"k:f arg0:symstr", VALUE_SYMBOL, 8},
 		{"k:f arg0:f32", VALUE_FLOAT, 4},

@@ -26,6 +26,7 @@ struct cmd {
 	const char *socket;	       /* --socket */
 	bool help;
 	bool version;
+	bool shows_script;    /* it prints what it would do as a script of ax trace run */
 	struct instance inst; /* valid once cmd_begin() returned true */
 };
 

@@ -163,6 +163,8 @@ static const char *attachment(const struct explainer *x, const struct session_pr
 
 	if ((kind == PROBE_KPROBE || kind == PROBE_KRETPROBE) && no_kprobes())
 		return "not at all: this kernel has no kprobes (CONFIG_KPROBES)";
+	if (kind == PROBE_PROFILE)
+		return "to a clock of each processor, a perf event";
 	if (!session_path(x->t.session, p))
 		return x->t.specs[0].kind == PROBE_TRACEPOINT
 			       ? "to the tracepoint; raw where its fields allow it"

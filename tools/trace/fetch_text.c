@@ -89,8 +89,8 @@ static void set_memory(struct machine *m, const struct ax_probe_op *op, const ch
 static void set_binary(struct machine *m, const struct ax_probe_op *op)
 {
 	static const char *const signs[] = {
-		"+",  "-",  "*", "&",  "|", "^",  "<<", ">>",
-		"==", "!=", "<", "<=", ">", ">=", "&&", "||",
+		"+",  "-",  "*",  "/", "%",  "&", "|",	"^",  "<<",
+		">>", "==", "!=", "<", "<=", ">", ">=", "&&", "||",
 	};
 	const char *sign = signs[op->code - AX_CODE_ADD];
 	long long v = (long long)op->value;
@@ -183,6 +183,7 @@ static void set_source(struct machine *m, const struct ax_probe_op *op)
 		{AX_CODE_TID, "number of the thread"},
 		{AX_CODE_NSECS, "monotonic time in nanoseconds"},
 		{AX_CODE_CPU, "number of the CPU"},
+		{AX_CODE_TASK, "the kernel's struct of the thread"},
 		{AX_CODE_CGROUP, "number of the cgroup"},
 		{AX_CODE_ELAPSED, "nanoseconds since the entry"},
 		{AX_CODE_FIND, "time of the other probe"},

@@ -376,6 +376,10 @@ static int list(struct lister *l)
 	case PROBE_KRETPROBE:
 		return kernel_functions(p->group, p->symbol ? p->symbol : "*", on_kernel_function,
 					l, l->e);
+	case PROBE_PROFILE:
+		return error_set(l->e, -EINVAL,
+				 "profile:HZ is a clock, of which there is nothing to list: it "
+				 "knows kstack, ustack, comm and the like");
 	default:
 		return list_files(l);
 	}

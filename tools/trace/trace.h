@@ -9,6 +9,8 @@ extern const struct command cmd_trace;
 extern const struct command cmd_trace_list;
 extern const struct command cmd_trace_explain;
 
+extern const struct command cmd_trace_show_script;
+
 /* named.c, view.c */
 extern const struct command cmd_trace_add;
 extern const struct command cmd_trace_ls;

@@ -418,6 +418,54 @@ static int attach_tracepoints(struct engine *g, const struct engine_site *const 
 	return r;
 }
 
+/* --- clocks --- */
+
+/* It goes on while its processor has nothing to do, but then nothing is to be seen. */
+static int attach_to_cpu(struct engine *g, const struct engine_site *s, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = s->offset,
+		.freq = 1,
+		.exclude_idle = 1,
+		.disabled = 1,
+	};
+	int fd = (int)syscall(__NR_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : keep_link_of(g, PROGRAM_CLOCK, fd, s->probe);
+}
+
+static int attach_clock(struct engine *g, const struct engine_site *s, struct error *e)
+{
+	bool some = false;
+	int r = 0;
+
+	for (int cpu = 0; r == 0 && cpu < g->n_cpus; cpu++) {
+		r = attach_to_cpu(g, s, cpu);
+		some |= r == 0;
+		r = r == -ENODEV ? 0 : r; /* it is offline */
+	}
+	if (r == 0 && some)
+		return 0;
+	r = r < 0 ? r : -ENODEV;
+	return error_set(e, r,
+			 "the kernel gives no clock (perf_event_open) of %llu Hz: %s; "
+			 "/proc/sys/kernel/perf_event_max_sample_rate has the most that it allows",
+			 (unsigned long long)s->offset, strerror(-r));
+}
+
+static int attach_clocks(struct engine *g, const struct engine_site *const *sites, size_t n,
+			 struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = attach_clock(g, sites[i], e);
+	return r;
+}
+
 /* --- all --- */
 
 static bool alike(const struct engine_site *a, const struct engine_site *b)
@@ -434,6 +482,8 @@ static int attach_alike(struct engine *g, const struct engine_site *const *sites
 		return attach_user(g, sites, n, e);
 	case SITE_KERNEL:
 		return attach_kernel(g, sites, n, e);
+	case SITE_CLOCK:
+		return attach_clocks(g, sites, n, e);
 	default:
 		return attach_tracepoints(g, sites, n, e);
 	}

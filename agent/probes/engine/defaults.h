@@ -11,6 +11,8 @@
 #define ENGINE_STACKS		8192  /* different call stacks */
 #define ENGINE_STACK_COPIES	(8 << 20) /* 300 of them on their way; a power of two */
 #define ENGINE_THREAD_STATES	16384	  /* threads that are armed, and states of each */
+#define ENGINE_MAP_VARIABLES	262144	  /* the same, and of all that is in maps */
+#define ENGINE_TEXT_VARIABLES	8192	  /* texts in variables */
 #define ENGINE_THREAD_VARIABLES 32768	  /* of all threads that live, once they are not 0 */
 
 /* Links without uprobe_multi and kprobe_multi: each costs a tenth of a second to detach. */

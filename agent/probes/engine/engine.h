@@ -7,7 +7,7 @@
 #include "base/util.h"
 
 /* Where a program goes, and which probe it then is. Texts are borrowed. */
-enum engine_site_kind { SITE_USER, SITE_KERNEL, SITE_TRACEPOINT, SITE_SELF };
+enum engine_site_kind { SITE_USER, SITE_KERNEL, SITE_TRACEPOINT, SITE_CLOCK, SITE_SELF };
 struct engine_site {
 	enum engine_site_kind kind;
 	uint32_t probe;
@@ -15,7 +15,8 @@ struct engine_site {
 	bool is_optional; /* left out where each place is an attachment, and there are too many */
 	const char *path; /* SITE_USER; the same text for the same file */
 	int fd;		  /* SITE_USER: of the file, open, whose path may be another one's by now */
-	/* in the file; of SITE_KERNEL from the function, or an address; of SITE_SELF a number */
+	/* in the file; of SITE_KERNEL from the function, or an address; of SITE_CLOCK how often in
+	 * a second; of SITE_SELF a number */
 	uint64_t offset;
 	uint64_t semaphore; /* in the file, 0: none */
 	const char *name;   /* SITE_KERNEL: function, NULL: an address; SITE_TRACEPOINT */
@@ -34,7 +35,8 @@ struct engine_plan {
 	size_t n_texts;
 	uint32_t key_words; /* with that of a histogram's bucket; 0: there is no table */
 	bool records, paired, states, stacks;
-	uint32_t ring_bytes; /* for records on their way, a power of two; 0: ENGINE_RING_BYTES */
+	bool maps, texts_set; /* a script's variables: some are maps, some are texts */
+	uint32_t ring_bytes;  /* for records on their way, a power of two; 0: ENGINE_RING_BYTES */
 	bool sleeps; /* programs on functions of programs, whose memory is read; without stacks */
 	struct ax_probe_config config;
 	int pid; /* functions of programs: only in this process, 0: in all */

@@ -50,6 +50,9 @@ struct {
 	__uint(value_size, sizeof(__u64));
 } about SEC(".maps");
 
+/* Places are attached one after the other: nothing counts before all are. */
+volatile __u32 active;
+
 static __always_inline bool is_wanted(void)
 {
 	__u64 ids;
@@ -397,9 +400,26 @@ static __always_inline void keep_own_stack(void *ctx)
 struct chain {
 	void *ctx;
 	__u64 thread;
-	__u32 next;  /* 1 + the index of a probe */
-	bool passed; /* the last one that follows none happened */
+	__u32 next;	/* 1 + the index of a probe */
+	bool passed;	/* the last one that follows none happened */
+	bool elsewhere; /* in a process that only some of them are about */
 };
+
+/* False: none of them is about this process. */
+static __always_inline bool begin_chain(struct chain *c)
+{
+	if (!active)
+		return false;
+	if (is_wanted())
+		return true;
+	c->elsewhere = true;
+	return has_flags(AX_PROBE_ANYWHERE);
+}
+
+static __always_inline bool is_about(const struct chain *c, const struct ax_probe *p)
+{
+	return !has_flags(AX_PROBE_ANYWHERE) || !c->elsewhere || p->flags & AX_PROBE_ANYWHERE;
+}
 
 static __always_inline bool follows(const struct ax_probe *p)
 {
@@ -419,6 +439,8 @@ static __always_inline __u32 probe_function(const struct chain *c, bool sleeps, 
 
 	if (!p)
 		return 0;
+	if (!is_about(c, p))
+		return p->next;
 	wanted = !follows(p) || *passed;
 	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
@@ -452,7 +474,9 @@ static __noinline long chained_function_sleeping(__u32 i, struct chain *c)
 }
 
 /* Those that only count by what is fetched do not. */
-#define THREAD_CODES (CODE(AX_CODE_THREAD) | CODE(AX_CODE_SET_THREAD) | CODE(AX_CODE_FIND))
+#define TEXT_CODES (CODE(AX_CODE_TEXT) | CODE(AX_CODE_SET_TEXT))
+#define THREAD_CODES \
+	(CODE(AX_CODE_THREAD) | CODE(AX_CODE_SET_THREAD) | CODE(AX_CODE_FIND) | TEXT_CODES)
 static __always_inline bool wants_thread(void)
 {
 	return has_actions(~(TABLE_ACTIONS | ACTION(AX_ACTION_SET))) || has_codes(THREAD_CODES) ||
@@ -465,7 +489,7 @@ static __always_inline int at_function(void *ctx, bool sleeps)
 	struct chain c = {.ctx = ctx, .next = index + 1};
 
 	keep_own_stack(ctx);
-	if (!is_wanted())
+	if (!begin_chain(&c))
 		return 0;
 	if (wants_thread())
 		c.thread = (__u32)bpf_get_current_pid_tgid();
@@ -501,13 +525,16 @@ int ax_kernel_function(void *ctx)
 	return at_function(ctx, false);
 }
 
-static __always_inline __u32 probe_tracepoint(void *ctx, __u32 index, bool *passed)
+static __always_inline __u32 probe_tracepoint(const struct chain *c, bool *passed)
 {
+	__u32 index = c->next - 1;
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
-	struct happening h = {.ctx = ctx, .thread = (__u32)bpf_get_current_pid_tgid()};
+	struct happening h = {.ctx = c->ctx, .thread = (__u32)bpf_get_current_pid_tgid()};
 
 	if (!p)
 		return 0;
+	if (!is_about(c, p))
+		return p->next;
 	if (!follows(p))
 		*passed = do_probe(false, &h, index, p);
 	else if (*passed)
@@ -518,24 +545,24 @@ static __always_inline __u32 probe_tracepoint(void *ctx, __u32 index, bool *pass
 static __noinline long chained_tracepoint(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_tracepoint(c->ctx, c->next - 1, &c->passed);
+	c->next = probe_tracepoint(c, &c->passed);
 	return !c->next;
 }
 
-static __always_inline int probe_tracepoints(void *ctx, __u32 index)
+static __always_inline int probe_tracepoints(struct chain *c)
 {
-	struct chain c = {.ctx = ctx, .next = index + 1};
-
 	if (has_flags(AX_PROBE_CHAINED))
-		bpf_loop(AX_PROBE_CHAIN, chained_tracepoint, &c, 0);
+		bpf_loop(AX_PROBE_CHAIN, chained_tracepoint, c, 0);
 	else
-		chained_tracepoint(0, &c);
+		chained_tracepoint(0, c);
 	return 0;
 }
 
 static __always_inline int at_tracepoint(void *ctx)
 {
-	return is_wanted() ? probe_tracepoints(ctx, (__u32)bpf_get_attach_cookie(ctx)) : 0;
+	struct chain c = {.ctx = ctx, .next = (__u32)bpf_get_attach_cookie(ctx) + 1};
+
+	return begin_chain(&c) ? probe_tracepoints(&c) : 0;
 }
 
 /* A tracepoint's context is its record, as its format file describes it. */
@@ -552,6 +579,13 @@ int ax_raw_tracepoint(void *ctx)
 	return at_tracepoint(ctx);
 }
 
+/* A clock ticks on each processor; of one that has nothing to do there is nothing to tell. */
+SEC("perf_event")
+int ax_clock(void *ctx)
+{
+	return (__u32)bpf_get_current_pid_tgid() ? at_tracepoint(ctx) : 0;
+}
+
 /* Variables of a thread that ends: another one may get its number. */
 SEC("raw_tracepoint")
 int ax_forget(void *ctx)
@@ -564,8 +598,23 @@ int ax_forget(void *ctx)
 			break;
 		key.state = i;
 		bpf_map_delete_elem(&thread_variables, &key);
+		if (has_codes(CODE(AX_CODE_SET_TEXT)))
+			bpf_map_delete_elem(&text_variables, &key);
 	}
 	return 0;
+}
+
+/* The key is given by its address: a text of that length has no room beside others on the stack. */
+static __always_inline void move_text(struct ax_probe_state_key *old,
+				      struct ax_probe_state_key *now)
+{
+	struct ax_probe_variable_text *v = bpf_map_lookup_elem(&text_variables, old);
+
+	if (!v)
+		return;
+	if (bpf_map_update_elem(&text_variables, now, v, BPF_ANY))
+		count_no_variable();
+	bpf_map_delete_elem(&text_variables, old);
 }
 
 /* A thread that executes becomes its process's first one, with that one's number: its variables go
@@ -584,6 +633,8 @@ int ax_renumber(__u64 *ctx)
 		if (i > config.thread_variables)
 			break;
 		old.state = now.state = i;
+		if (has_codes(CODE(AX_CODE_SET_TEXT)))
+			move_text(&old, &now);
 		v = bpf_map_lookup_elem(&thread_variables, &old);
 		if (!v)
 			continue;
@@ -599,7 +650,9 @@ int ax_renumber(__u64 *ctx)
 SEC("raw_tracepoint")
 int ax_self(__u64 *ctx)
 {
-	return probe_tracepoints(ctx, (__u32)ctx[0]);
+	struct chain c = {.ctx = ctx, .next = (__u32)ctx[0] + 1};
+
+	return probe_tracepoints(&c);
 }
 
 char LICENSE[] SEC("license") = "GPL";

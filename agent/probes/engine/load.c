@@ -29,6 +29,7 @@ const char *const engine_map_names[MAPS] = {
 	[MAP_ABOUT] = "about",
 	[MAP_GLOBALS] = "globals",
 	[MAP_THREAD_VARIABLES] = "thread_variables",
+	[MAP_TEXT_VARIABLES] = "text_variables",
 	[MAP_TREE] = "tree",
 };
 
@@ -41,8 +42,11 @@ const char *engine_method(const struct engine *g)
 {
 	bool tracepoint = g->uses[PROGRAM_RAW] || g->uses[PROGRAM_CLASSIC];
 
-	if (g->uses[PROGRAM_USER] + g->uses[PROGRAM_KERNEL] + tracepoint > 1)
+	if (g->uses[PROGRAM_USER] + g->uses[PROGRAM_KERNEL] + g->uses[PROGRAM_CLOCK] + tracepoint >
+	    1)
 		return "several kinds of links";
+	if (g->uses[PROGRAM_CLOCK])
+		return "a clock on each processor";
 	if (g->uses[PROGRAM_USER])
 		return g->user_multi ? "uprobe_multi link" : "perf events";
 	if (g->uses[PROGRAM_KERNEL])
@@ -189,7 +193,10 @@ static int size_maps(struct engine *g, const struct engine_plan *p)
 		{MAP_FLIGHT, at_least_one(p->config.flight_slots)},
 		{MAP_STACKS, p->stacks ? ENGINE_STACKS : 1},
 		{MAP_THREAD_STATES, p->states ? ENGINE_THREAD_STATES : 1},
-		{MAP_THREAD_VARIABLES, p->config.thread_variables ? ENGINE_THREAD_VARIABLES : 1},
+		{MAP_THREAD_VARIABLES, p->maps			    ? ENGINE_MAP_VARIABLES
+				       : p->config.thread_variables ? ENGINE_THREAD_VARIABLES
+								    : 1},
+		{MAP_TEXT_VARIABLES, p->texts_set ? ENGINE_TEXT_VARIABLES : 1},
 	};
 	int r = 0;
 
@@ -277,6 +284,7 @@ static void choose_programs(struct engine *g)
 	g->programs[PROGRAM_KERNEL] = g->skel->progs.ax_kernel_function;
 	g->programs[PROGRAM_CLASSIC] = g->skel->progs.ax_tracepoint;
 	g->programs[PROGRAM_RAW] = g->skel->progs.ax_raw_tracepoint;
+	g->programs[PROGRAM_CLOCK] = g->skel->progs.ax_clock;
 	g->programs[PROGRAM_FORGET] = g->skel->progs.ax_forget;
 	g->programs[PROGRAM_RENUMBER] = g->skel->progs.ax_renumber;
 	g->programs[PROGRAM_SELF] = g->skel->progs.ax_self;
@@ -383,6 +391,8 @@ static enum engine_program program_for(const struct engine_site *s, bool raw)
 		return PROGRAM_KERNEL;
 	if (s->kind == SITE_SELF)
 		return PROGRAM_SELF;
+	if (s->kind == SITE_CLOCK)
+		return PROGRAM_CLOCK;
 	return raw && !s->has_fields && !streq(s->category, "syscalls") ? PROGRAM_RAW
 									: PROGRAM_CLASSIC;
 }
@@ -491,6 +501,8 @@ int engine_attach(struct engine *g, struct error *e)
 
 	if (r == 0)
 		r = engine_attach_sites(g, 0, e);
+	if (r == 0)
+		*(volatile uint32_t *)&g->skel->bss->active = 1;
 	if (r == 0 && g->plan->pin)
 		r = engine_pin_links(g, e);
 	libbpf_set_print(print);
@@ -536,6 +548,8 @@ int engine_extend(struct engine *g, const struct engine_from *from, struct error
 
 void engine_detach(struct engine *g)
 {
+	if (g->skel) /* links end one after the other */
+		*(volatile uint32_t *)&g->skel->bss->active = 0;
 	if (g->plan && g->plan->pin)
 		engine_disable(g->plan->pin);
 	engine_close_links(g);

@@ -30,6 +30,7 @@ enum engine_map {
 	MAP_ABOUT,
 	MAP_GLOBALS,
 	MAP_THREAD_VARIABLES,
+	MAP_TEXT_VARIABLES,
 	MAP_TREE,
 	MAPS,
 };
@@ -44,6 +45,7 @@ enum engine_program {
 	PROGRAM_KERNEL,
 	PROGRAM_CLASSIC, /* tracepoints with their records */
 	PROGRAM_RAW,
+	PROGRAM_CLOCK,	  /* on each processor's */
 	PROGRAM_FORGET,	  /* on the end of threads, where they have variables */
 	PROGRAM_RENUMBER, /* on exec, for the same */
 	PROGRAM_SELF,	  /* attached to nothing: run by us */

@@ -163,6 +163,18 @@ static uint64_t logic(struct machine *m, bool any, bool a, bool a_fault, bool b,
 	return decided ? any : !any;
 }
 
+/* As the interpreter has it. */
+static uint64_t divided(struct machine *m, int64_t a, int64_t b, bool rest)
+{
+	if (!b) {
+		m->fault = true;
+		return 0;
+	}
+	if (b == -1) /* what has no opposite is its own */
+		return rest ? 0 : 0 - (uint64_t)a;
+	return (uint64_t)(rest ? a % b : a / b);
+}
+
 static uint64_t binary(struct machine *m, const struct ax_probe_op *op)
 {
 	/* with it the order of signed numbers is that of unsigned ones */
@@ -185,6 +197,9 @@ static uint64_t binary(struct machine *m, const struct ax_probe_op *op)
 		return a - b;
 	case AX_CODE_MUL:
 		return a * b;
+	case AX_CODE_DIV:
+	case AX_CODE_MOD:
+		return divided(m, (int64_t)a, (int64_t)b, op->code == AX_CODE_MOD);
 	case AX_CODE_AND:
 		return a & b;
 	case AX_CODE_OR:

@@ -156,7 +156,7 @@ static int compare_text(struct maker *m, const struct expr_item *v, size_t start
 		m->list->depth--;
 		return make_op(m, AX_CODE_TEXT_EQ_LONG, made.kernel ? AX_OP_KERNEL : 0, 8, index);
 	}
-	r = need_plain(m, &made);
+	r = made.own_text ? 0 : need_plain(m, &made);
 	return r < 0 ? r : make_op(m, AX_CODE_TEXT_EQ, made.kernel ? AX_OP_KERNEL : 0, 8, index);
 }
 
@@ -318,6 +318,7 @@ static int refuse_arithmetic(struct maker *m, const struct made *made, enum expr
 static int make_binary(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
 {
 	static const uint8_t codes[] = {
+		[EXPR_MUL] = AX_CODE_MUL, [EXPR_DIV] = AX_CODE_DIV,   [EXPR_MOD] = AX_CODE_MOD,
 		[EXPR_ADD] = AX_CODE_ADD, [EXPR_SUB] = AX_CODE_SUB,   [EXPR_AND] = AX_CODE_AND,
 		[EXPR_OR] = AX_CODE_OR,	  [EXPR_XOR] = AX_CODE_XOR,   [EXPR_SHL] = AX_CODE_SHL,
 		[EXPR_SHR] = AX_CODE_SHR, [EXPR_EQ] = AX_CODE_EQ,     [EXPR_NE] = AX_CODE_NE,
@@ -487,6 +488,8 @@ static int make_entry(struct maker *m, const struct expr_item *v, size_t end, st
 	m->list = &m->entry;
 	m->entry.depth = 0;
 	r = make_expr(m, v, end - 1, ret);
+	if (r == 0 && ret->own_text)
+		r = need_plain(m, ret);
 	if (r == 0 && ret->form == MADE_COUNTED)
 		r = keep_length(m, v, end, ret);
 	if (r == 0)
@@ -535,6 +538,70 @@ static int make_symbol(struct maker *m, const struct expr_item *item, struct mad
 	return r < 0 ? r : make_op(m, AX_CODE_ADD, AX_OP_IMMEDIATE, 8, (uint64_t)distance);
 }
 
+/* --- variables of scripts --- */
+
+static void own_text(struct made *ret)
+{
+	*ret = (struct made){.type = VALUE_STRING,
+			     .size = AX_PROBE_VARIABLE - 1,
+			     .kernel = true,
+			     .own_text = true};
+}
+
+static bool is_text_variable(const struct maker *m, enum probe_variable_kind kind, int64_t number)
+{
+	return m->place->texts && variable_is_text(m->place->texts, kind, (uint64_t)number);
+}
+
+static int make_global(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	bool all = item->op == EXPR_GLOBAL;
+	uint64_t number = (uint64_t)item->value;
+
+	if (!is_text_variable(m, all ? VARIABLE_GLOBAL : VARIABLE_THREAD, item->value))
+		return make_leaf(m, all ? AX_CODE_GLOBAL : AX_CODE_THREAD, 0, 8, number);
+	own_text(ret);
+	return make_leaf(m, AX_CODE_TEXT, 0, all ? AX_TEXT_GLOBAL : AX_TEXT_THREAD, number);
+}
+
+static int make_map(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	const struct expr_item *item = &v[end - 1];
+	uint64_t number = (uint64_t)item->value + AX_PROBE_MAPS_FROM;
+	int r = make_operand(m, v, end - 1, ret);
+
+	*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};
+	if (r < 0)
+		return r;
+	if (!is_text_variable(m, VARIABLE_MAP, item->value))
+		return make_op(m, AX_CODE_MAP, 0, 8, number);
+	own_text(ret);
+	return make_op(m, AX_CODE_TEXT, 0, AX_TEXT_MAP, number);
+}
+
+static int make_constant_text(struct maker *m, const struct expr_item *item, struct made *ret)
+{
+	uint64_t index = 0;
+	int r = text_index(m, item->text, &index);
+
+	own_text(ret);
+	return r < 0 ? r : make_leaf(m, AX_CODE_TEXT, 0, AX_TEXT_CONSTANT, index);
+}
+
+/* The kernel's types tell what it has. */
+static int make_task(struct maker *m, struct made *ret)
+{
+	struct error e = {0};
+	int r = m->place->btf ? btf_types_struct(m->place->btf, "task_struct", &ret->ctype, &e)
+			      : error_set(&e, -ENOTSUP, "the kernel's types are not known here");
+
+	if (r < 0)
+		return maker_fault(m, r, "%s", e.text);
+	ret->type = VALUE_HEX;
+	ret->pointed = true;
+	return make_leaf(m, AX_CODE_TASK, 0, 8, 0);
+}
+
 /* Of what happens at the place of a probe. */
 static bool is_of_place(enum expr_op op)
 {
@@ -549,11 +616,18 @@ static int make_leaf_item(struct maker *m, const struct expr_item *item, struct 
 		return maker_fault(m, -EINVAL,
 				   "%s happens in ax itself: expected numbers, nsecs or variables",
 				   m->spec->symbol);
+	if (m->spec->kind == PROBE_PROFILE && is_of_place(item->op))
+		return maker_fault(m, -EINVAL,
+				   "a tick of the clock has neither arguments nor fields: expected "
+				   "kstack, ustack, comm and the like");
 	switch (item->op) {
 	case EXPR_GLOBAL:
-		return make_leaf(m, AX_CODE_GLOBAL, 0, 8, (uint64_t)item->value);
 	case EXPR_THREAD:
-		return make_leaf(m, AX_CODE_THREAD, 0, 8, (uint64_t)item->value);
+		return make_global(m, item, ret);
+	case EXPR_STRING:
+		return make_constant_text(m, item, ret);
+	case EXPR_TASK:
+		return make_task(m, ret);
 	case EXPR_NUMBER:
 		return make_leaf(m, AX_CODE_CONST, 0, 8, (uint64_t)item->value);
 	case EXPR_ARG:
@@ -628,6 +702,20 @@ static int make_typed_as_argument(struct maker *m, const struct expr_item *item,
 	return r < 0 ? r : 0;
 }
 
+/* All that is reached from $task is in the kernel, also where a probe's own memory is not. */
+static int make_from(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
+{
+	bool outer = m->of_task;
+	int r;
+
+	m->of_task |= v[operand_start(v, end)].op == EXPR_TASK;
+	r = v[end - 1].op == EXPR_MEMBER  ? make_member(m, v, end, ret)
+	    : v[end - 1].op == EXPR_INDEX ? make_index(m, v, end, ret)
+					  : make_memory(m, v, end, ret);
+	m->of_task = outer;
+	return r;
+}
+
 int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct made *ret)
 {
 	const struct expr_item *item = &v[end - 1];
@@ -638,11 +726,11 @@ int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct mad
 		return make_entry(m, v, end, ret);
 	case EXPR_DEREF:
 	case EXPR_UDEREF:
-		return make_memory(m, v, end, ret);
 	case EXPR_INDEX:
-		return make_index(m, v, end, ret);
 	case EXPR_MEMBER:
-		return make_member(m, v, end, ret);
+		return make_from(m, v, end, ret);
+	case EXPR_MAP:
+		return make_map(m, v, end, ret);
 	case EXPR_NOT:
 		r = make_operand(m, v, end - 1, ret);
 		*ret = (struct made){.type = VALUE_UNSIGNED, .size = 8};

@@ -21,9 +21,12 @@ int maker_fault(struct maker *m, int code, const char *fmt, ...)
 
 bool maker_in_kernel(const struct maker *m)
 {
+	if (m->of_task)
+		return true;
 	switch (m->spec->kind) {
 	case PROBE_KPROBE:
 	case PROBE_KRETPROBE:
+	case PROBE_PROFILE:
 		return true;
 	case PROBE_TRACEPOINT:
 		return !m->place->format || !m->place->format->user;
@@ -46,83 +49,12 @@ static int set_shown(struct maker *m, struct fetch_shown *s, const char *name, e
 	return s->name ? 0 : maker_fault(m, -ENOMEM, "out of memory");
 }
 
-static bool is_text_type(enum value_type t)
-{
-	return t == VALUE_STRING || t == VALUE_USTRING || t == VALUE_BUFFER;
-}
-
-static bool is_comm(const struct probe_arg *a)
-{
-	return a->expr.n == 1 && a->expr.v[0].op == EXPR_COMM;
-}
-
-/* The type that was asked for. */
-static int give_type(struct maker *m, const struct probe_arg *a, struct made *made)
-{
-	int r = made->form == MADE_COUNTED && is_text_type(a->type) ? 0 : need_plain(m, made);
-
-	if (r < 0)
-		return r;
-	made->typed = made->registers = false;
-	if (is_text_type(a->type)) {
-		if (!is_text_type(made->type))
-			made->kernel = maker_in_kernel(m);
-		if (a->type == VALUE_USTRING)
-			made->kernel = false;
-		made->type = a->type == VALUE_BUFFER ? VALUE_BUFFER : VALUE_STRING;
-		made->size = a->size;
-		return 0;
-	}
-	if (made->type == VALUE_BUFFER ||
-	    (made->type == VALUE_STRING && made->kernel && !made->pointer))
-		return maker_fault(m, -EINVAL,
-				   "it is an array in the record: expected string, "
-				   "buf[N], or one element of it, as %.32s[0]",
-				   a->text);
-	made->type = a->type;
-	made->size = a->size ? a->size : 8;
-	r = make_number(m, made->size, a->type == VALUE_SIGNED);
-	return r == 0 && a->bits ? make_bits(m, a->bit, a->bits, false) : r;
-}
-
-/* The expression, and what it is by its own type or the one that was asked for. */
-static int make_typed(struct maker *m, const struct probe_arg *a, struct made *made)
-{
-	int r;
-
-	m->list->depth = 0;
-	m->type_given = a->type != VALUE_NONE;
-	m->element = a->type != VALUE_NONE && !is_text_type(a->type) ? a->size : 0;
-	r = make_expr(m, a->expr.v, a->expr.n, made);
-	m->type_given = false;
-	if (r == 0 && (a->type == VALUE_NONE || is_text_type(a->type)))
-		r = make_text(m, made);
-	if (r < 0 || a->type == VALUE_NONE)
-		return r;
-	return give_type(m, a, made);
-}
+/* --- values --- */
 
 static const char *shown_name(const struct probe_arg *a)
 {
 	return a->name ? a->name : a->text;
 }
-
-static bool is_stack(const struct probe_arg *a)
-{
-	return a->type == VALUE_USER_STACK || a->type == VALUE_KERNEL_STACK;
-}
-
-static int make_stack(struct maker *m, const struct probe_arg *a, struct made *made)
-{
-	m->list->depth = 0;
-	m->out->needs_stacks = true;
-	m->out->needs_copies |= a->type == VALUE_USER_STACK;
-	*made = (struct made){.type = a->type, .size = 8};
-	return make_leaf(m, AX_CODE_STACK, 0, 8,
-			 a->type == VALUE_USER_STACK ? BPF_F_USER_STACK : 0);
-}
-
-/* --- values --- */
 
 static int store_text(struct maker *m, const struct made *made)
 {
@@ -236,7 +168,7 @@ static int make_value(struct maker *m, const struct probe_arg *a)
 		m->list->n = before;
 		return store_gone(m, shown_name(a));
 	}
-	if (r == 0 && made.type == VALUE_USER_STACK)
+	if (r == 0 && made.type == VALUE_USER_STACK && is_stack(a))
 		m->out->values[m->out->n_values].has_caller = m->place->at_entry;
 	if (r == 0)
 		r = store_made(m, &made, shown_name(a));
@@ -345,9 +277,20 @@ static int make_values(struct maker *m)
 
 /* Without its process an address of a program means nothing; what is in the kernel (its highest bit
  * is set) is the same for all of them, and is counted together: the process is 0 there. */
-static int make_key_process(struct maker *m, bool may_be_kernel)
+static int make_key_process(struct maker *m, const struct probe_arg *a, bool may_be_kernel)
 {
+	struct made unused;
 	int r = 0;
+
+	m->list->depth = 0;
+	if (is_stack_type(a->type) && !is_stack(a)) { /* it is kept with the stack */
+		r = make_expr(m, a->expr.v, a->expr.n, &unused);
+		if (r == 0)
+			r = make_op(m, AX_CODE_SHR, AX_OP_IMMEDIATE, 8, 32);
+		if (r == 0)
+			last_op(m)->flags |= AX_OP_KEY;
+		return r;
+	}
 
 	m->list->depth = may_be_kernel;
 	if (may_be_kernel) /* the value that is the key's last word becomes 0, or all bits */
@@ -401,13 +344,13 @@ static int make_key(struct maker *m, const struct probe_arg *a)
 		return r;
 	last_op(m)->to = (uint8_t)f->key_words;
 	if (made.type == VALUE_USER_STACK || made.type == VALUE_SYMBOL) {
-		r = make_key_process(m, made.type == VALUE_SYMBOL);
+		r = make_key_process(m, a, made.type == VALUE_SYMBOL);
 		if (r < 0)
 			return r;
 		last_op(m)->to = (uint8_t)(f->key_words + 1);
 		words = 2;
 	}
-	if (made.type == VALUE_USER_STACK && m->place->at_entry) {
+	if (made.type == VALUE_USER_STACK && m->place->at_entry && is_stack(a)) {
 		m->list->depth = 0;
 		r = make_return_address(m);
 		if (r < 0)
@@ -429,6 +372,7 @@ static bool can_fault(const struct ax_probe_op *op)
 {
 	return op->code == AX_CODE_USER || op->code == AX_CODE_KERNEL ||
 	       op->code == AX_CODE_SAVED || op->code == AX_CODE_KEY_STRING ||
+	       op->code == AX_CODE_DIV || op->code == AX_CODE_MOD ||
 	       op->code == AX_CODE_KEY_STRING_LONG;
 }
 
@@ -536,8 +480,7 @@ static int check_on(struct maker *m, const struct probe_arg *on)
 	return 0;
 }
 
-/* The number by which the two probes of a time are matched is kept as number 0. */
-static int make_on(struct maker *m)
+int make_on(struct maker *m)
 {
 	const struct probe_arg *on = m->place->on;
 	struct made made;
@@ -550,6 +493,8 @@ static int make_on(struct maker *m)
 					: check_on(m, on);
 	if (r == 0)
 		r = make_typed(m, on, &made);
+	if (r == 0)
+		r = need_plain(m, &made);
 	if (r == 0 && is_text_type(made.type))
 		r = maker_fault(m, -EINVAL, "expected a number");
 	if (r < 0)
@@ -594,24 +539,6 @@ static int refuse_values(struct maker *m)
 			 "'%s' only begins or ends something: expected no values and no 'by' "
 			 "there, but perhaps 'if'",
 			 m->spec->symbol ? m->spec->symbol : "the probe");
-}
-
-static int make_set(struct maker *m)
-{
-	const struct probe_arg *a = &m->spec->args[0];
-	struct made made;
-	int r;
-
-	m->what = a->text;
-	r = is_comm(a) || is_stack(a) ? maker_fault(m, -EINVAL, "expected a number") : 0;
-	if (r == 0)
-		r = make_typed(m, a, &made);
-	if (r == 0 && (is_text_type(made.type) || made.type == VALUE_FLOAT))
-		r = maker_fault(m, -ENOTSUP,
-				"a variable holds a number, no text: expected one, or an address");
-	return r < 0 ? r
-		     : make_op(m, m->place->of_thread ? AX_CODE_SET_THREAD : AX_CODE_SET_GLOBAL,
-			       m->place->adds ? AX_OP_IMMEDIATE : 0, 8, m->place->variable);
 }
 
 static int make_action(struct maker *m, enum trace_action action)

@@ -52,11 +52,14 @@ struct fetch_place {
 	bool by_name;	  /* the key begins with this number, of a name of several */
 	uint32_t name;
 	bool between; /* TRACE_LATENCY: from the session's TRACE_START on */
-	/* of those two: by which value they are matched; NULL: by the thread */
+	/* of those two: by which value they are matched; NULL: by the thread. Of a map: by which
+	 * its variable is set. */
 	const struct probe_arg *on;
 	/* TRACE_SET: the variable, from 1 on; 0: there is only a condition. */
 	uint32_t variable;
-	bool of_thread, adds;
+	enum probe_variable_kind kind;
+	bool adds;
+	const struct probe_texts *texts; /* which variables are texts; NULL: there are none */
 	/* Whose values, besides its own, have the types that they have in the condition. */
 	const struct probe_spec *const *likes;
 	size_t n_likes;

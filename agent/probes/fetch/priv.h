@@ -22,6 +22,7 @@ struct maker {
 	uint32_t element;		   /* bytes of what an index counts, if the type says so */
 	bool names_args;		   /* a name may be that of an argument */
 	const char *gone;		   /* why a variable has no value here */
+	bool of_task;			   /* it begins at $task: all of it is in the kernel */
 	bool type_given;		   /* it does not matter what type it has by itself */
 	struct where pieces;		   /* of what was made last in the form MADE_PUT */
 };
@@ -47,6 +48,7 @@ struct made {
 	struct ctype ctype;
 	enum made_form form;
 	bool registers; /* all of them: a struct that no debug data has */
+	bool own_text;	/* a text of ax: in a variable, or written down */
 	uint64_t at;	/* MADE_PUT: where it begins in what the maker's pieces are of */
 };
 
@@ -60,6 +62,24 @@ bool maker_in_kernel(const struct maker *m);
 int need_plain(struct maker *m, const struct made *made);
 /* The accumulator is the next value of the record. */
 int store_made(struct maker *m, const struct made *made, const char *name);
+
+/* fetch.c */
+/* The number by which the two probes of a time are matched, or a map has its variable, is kept as
+ * number 0; nothing, if there is none. */
+int make_on(struct maker *m);
+
+/* asked.c */
+bool is_text_type(enum value_type t);
+bool is_stack_type(enum value_type t);
+bool is_comm(const struct probe_arg *a);
+/* A call stack, and not one that a variable was set to. */
+bool is_stack(const struct probe_arg *a);
+int make_stack(struct maker *m, const struct probe_arg *a, struct made *made);
+/* The expression, and what it is by its own type or the one that was asked for. */
+int make_typed(struct maker *m, const struct probe_arg *a, struct made *made);
+
+/* set.c */
+int make_set(struct maker *m);
 
 /* expr.c: the expression that ends before item `end`. */
 int make_expr(struct maker *m, const struct expr_item *v, size_t end, struct made *ret);

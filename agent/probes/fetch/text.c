@@ -11,6 +11,10 @@
 
 int need_plain(struct maker *m, const struct made *made)
 {
+	if (made->own_text)
+		return maker_fault(m, -EINVAL,
+				   "it is a text: expected a number, or == or != and a text in "
+				   "quotes");
 	if (made->form == MADE_PLAIN)
 		return 0;
 	if (made->form == MADE_PUT)

@@ -319,6 +319,11 @@ int make_member(struct maker *m, const struct expr_item *v, size_t end, struct m
 	if (r < 0)
 		return r;
 	find_type(m, base, &made);
+	if (made.pointed && base->op == EXPR_TASK) {
+		p.type = made.ctype;
+		r = step_member(m, item->text, &p);
+		return r < 0 ? r : part_load(m, true, &p, 0, ret);
+	}
 	if (!made.typed && field_struct(m, base, &p.type))
 		return (r = step_member(m, item->text, &p)) < 0
 			       ? r

@@ -20,11 +20,12 @@ struct script_reader {
 	/* the clause at hand */
 	struct span target, condition; /* condition: behind `if`; len 0: none */
 	uint32_t when;
+	bool anywhere;
 	/* where variables are named first, and whether they are set */
 	struct {
 		const char *asked;
 		bool set;
-	} globals[SCRIPT_VARIABLES_MAX + 2], threads[SCRIPT_VARIABLES_MAX + 2];
+	} variables[VARIABLE_KINDS][SCRIPT_VARIABLES_MAX + 2];
 };
 
 int script_fault(struct script_reader *r, const char *at, const char *fmt, ...) PRINTF(3, 4);
@@ -48,6 +49,10 @@ int script_parse_probe(struct script_reader *r, const struct probe_parts *p,
 int script_parse_action(struct script_reader *r, struct span text, struct script_step *step);
 /* The number of a state, which is new if it has to be; 0: the sentence is set. */
 uint32_t script_state(struct script_reader *r, struct span name);
+
+/* variables.c: that all are set somewhere, and which of them are texts. */
+void script_note_asked(struct script_reader *r, const char *at);
+int script_check_variables(struct script_reader *r);
 
 /* format.c */
 int script_parse_format(struct script_reader *r, const char *at, const char *text,

@@ -117,6 +117,7 @@ static struct script_step *add_step(struct script_reader *r, const char *at)
 	step = &s->steps[s->n_steps++];
 	step->at = place_of(r, at);
 	step->when = r->when;
+	step->anywhere = r->anywhere;
 	return step;
 }
 
@@ -131,15 +132,6 @@ static const char *origin(const struct probe_parts *p, size_t at)
 	at -= p->args.len ? p->args.len + 1 : 0;
 	at -= at >= strlen("if ") ? strlen("if ") : at;
 	return p->condition.at + (at < p->condition.len ? at : p->condition.len);
-}
-
-/* Those that this text names for the first time. */
-static void note_asked(struct script_reader *r, const char *at)
-{
-	for (size_t i = r->script->scope.globals.n; i && !r->globals[i].asked; i--)
-		r->globals[i].asked = at;
-	for (size_t i = r->script->scope.threads.n; i && !r->threads[i].asked; i--)
-		r->threads[i].asked = at;
 }
 
 int script_parse_probe(struct script_reader *r, const struct probe_parts *p, struct probe_spec *ret)
@@ -159,7 +151,9 @@ int script_parse_probe(struct script_reader *r, const struct probe_parts *p, str
 	}
 	scope->fault = 0;
 	n = probe_parse_in(text, scope, ret, &e);
-	note_asked(r, p->args.len ? p->args_at : p->condition.len ? p->condition.at : p->target.at);
+	script_note_asked(r, p->args.len	? p->args_at
+			     : p->condition.len ? p->condition.at
+						: p->target.at);
 	if (n == -ENOMEM)
 		return out_of_memory(r);
 	return n < 0 ? script_fault(r, origin(p, scope->fault), "%s", e.text) : 0;
@@ -192,6 +186,20 @@ uint32_t script_state(struct script_reader *r, struct span name)
 	return (uint32_t)i + 1;
 }
 
+/* `anywhere`, the last word of what happens. */
+static bool take_anywhere(struct span *target)
+{
+	static const char word[] = "anywhere";
+	size_t n = strlen(word);
+
+	if (target->len <= n || strncmp(target->at + target->len - n, word, n) != 0 ||
+	    !blank_char(target->at[target->len - n - 1]))
+		return false;
+	target->len -= n;
+	*target = span_trim(*target);
+	return true;
+}
+
 /* `when STATE` and `if CONDITION`, behind what happens. */
 static int read_conditions(struct script_reader *r, struct span header)
 {
@@ -210,6 +218,7 @@ static int read_conditions(struct script_reader *r, struct span header)
 	if (when > cond)
 		when = cond;
 	r->target = span_trim((struct span){.at = header.at, .len = (size_t)(when - header.at)});
+	r->anywhere = take_anywhere(&r->target);
 	if (when == cond)
 		return 0;
 	name = span_trim((struct span){.at = when + 4, .len = (size_t)(cond - when - 4)});
@@ -442,25 +451,6 @@ static int read_clause(struct script_reader *r, const char **at)
 
 /* --- what clauses say of each other --- */
 
-static int check_variables(struct script_reader *r)
-{
-	const struct probe_scope *v = &r->script->scope;
-
-	for (size_t i = 1; i <= v->globals.n; i++)
-		if (!r->globals[i].set)
-			return script_fault(r, r->globals[i].asked,
-					    "global.%s is never set: expected 'set global.%s = "
-					    "VALUE' somewhere",
-					    v->globals.v[i - 1], v->globals.v[i - 1]);
-	for (size_t i = 1; i <= v->threads.n; i++)
-		if (!r->threads[i].set)
-			return script_fault(r, r->threads[i].asked,
-					    "thread.%s is never set: expected 'set thread.%s = "
-					    "VALUE' somewhere",
-					    v->threads.v[i - 1], v->threads.v[i - 1]);
-	return 0;
-}
-
 static int fault_at(struct script_reader *r, struct script_place p, const char *what,
 		    const char *name, const char *expected)
 {
@@ -521,7 +511,7 @@ static int find_tables(struct script_reader *r, struct script_step *step)
 
 static int check_script(struct script_reader *r)
 {
-	int err = check_variables(r);
+	int err = script_check_variables(r);
 
 	err = err < 0 ? err : check_states(r);
 	err = err < 0 ? err : check_timers(r);

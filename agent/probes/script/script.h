@@ -3,22 +3,25 @@
  * A script: several probes, and what each does. Free of side effects, as probes/text is.
  *
  *   SCRIPT = CLAUSE ...          # a comment, up to the end of its line
- *   CLAUSE = EVENT [when STATE] [if CONDITION] { ACTION ; ACTION ... }
+ *   CLAUSE = EVENT [anywhere] [when STATE] [if CONDITION] { ACTION ; ACTION ... }
  *   EVENT  = TARGET | BEGIN | END | every TIME
  *   ACTION, one of                              each with [if CONDITION]
  *     watch [VALUE ...]                         a line, as of 'ax trace watch'
  *     print "TEXT" [VALUE ...]                  a line of one's own
+ *     flow [VALUE ...]                          a line of a call, as deep as it is
  *     count [VALUE ...] [by VALUE ...] [as NAME]
  *     hist VALUE [linear LEAST,GREATEST,STEP] [by VALUE ...] [as NAME]
  *     stats VALUE [by VALUE ...] [as NAME]
  *     latency [since TIMER [on VALUE]] [linear L,G,S] [by VALUE ...] [as NAME]
  *     start TIMER [on VALUE]
- *     set global.NAME|thread.NAME =|+= VALUE
+ *     set global.NAME|thread.NAME|map.NAME[VALUE] =|+= VALUE
  *     arm STATE [per-thread]     disarm STATE
  *     show [NAME ...]   clear [NAME ...]   exit
  *
- * TARGET, VALUE and CONDITION are those of probes/text/spec.h; a VALUE may also be global.NAME or
- * thread.NAME. A name with braces or semicolons is put in quotes.
+ * TARGET, VALUE and CONDITION are those of probes/text/spec.h; a VALUE may also be global.NAME,
+ * thread.NAME, map.NAME[VALUE] or a text in quotes. A name with braces or semicolons is put in
+ * quotes. A variable holds texts if one of those that it is set to says that it is one: comm, a
+ * text in quotes, VALUE:string, or a variable that does.
  */
 #ifndef AX_PROBES_SCRIPT_SCRIPT_H
 #define AX_PROBES_SCRIPT_SCRIPT_H
@@ -30,12 +33,14 @@
 #define SCRIPT_STEPS_MAX     96	   /* actions, and conditions of several together */
 #define SCRIPT_TABLES_MAX    31
 #define SCRIPT_STATES_MAX    15
-#define SCRIPT_VARIABLES_MAX 31 /* global ones, and as many of threads */
+#define SCRIPT_VARIABLES_MAX 31 /* global ones, as many of threads, and as many maps */
 #define SCRIPT_EVERY_MIN_MS  10
+#define SCRIPT_FLOW_VALUES   2 /* that tell calls apart */
 
 enum script_verb {
 	SCRIPT_WATCH,
 	SCRIPT_PRINT,
+	SCRIPT_FLOW, /* at entries its spec has two arguments more, before its own */
 	SCRIPT_COUNT,
 	SCRIPT_HIST,
 	SCRIPT_STATS,
@@ -70,12 +75,15 @@ struct script_step {
 	enum script_verb verb;
 	struct script_place at;
 	struct probe_spec spec;
-	struct probe_spec on;	 /* its only argument is the VALUE of `on`, or it has none */
-	bool follows;		 /* happens only if the last step did that does not follow */
-	uint32_t when, state;	 /* states, from 1 on; 0: none */
-	uint32_t timer;		 /* from 1 on, 0: none */
-	uint32_t variable;	 /* from 1 on */
-	bool of_thread, adds;	 /* of `set` */
+	struct probe_spec on; /* its only argument is the VALUE of `on` or of a map, or none */
+	bool follows;	      /* happens only if the last step did that does not follow */
+	bool all_parameters;  /* of `flow` without values */
+	bool anywhere;	      /* also in processes that the options leave out */
+	uint32_t when, state; /* states, from 1 on; 0: none */
+	uint32_t timer;	      /* from 1 on, 0: none */
+	uint32_t variable;    /* from 1 on */
+	enum probe_variable_kind kind; /* of that; and what else `set` says: */
+	bool adds;
 	uint32_t table;		 /* from 1 on */
 	uint32_t tables;	 /* of `show` and `clear`: bit n: table n; 0: all */
 	struct strv table_names; /* the same as they were written */
@@ -114,6 +122,7 @@ struct script {
 	size_t n_states;
 	struct strv timers;
 	struct probe_scope scope; /* the variables */
+	struct probe_texts texts; /* those that hold texts */
 };
 
 /* `name`: the file's, for mistakes: NAME:LINE:COLUMN: ... -EINVAL, -E2BIG. */

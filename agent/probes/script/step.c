@@ -4,11 +4,11 @@
 #include "probes/script/priv.h"
 
 static const char *const verbs[] = {
-	[SCRIPT_WATCH] = "watch",   [SCRIPT_PRINT] = "print", [SCRIPT_COUNT] = "count",
-	[SCRIPT_HIST] = "hist",	    [SCRIPT_STATS] = "stats", [SCRIPT_LATENCY] = "latency",
-	[SCRIPT_START] = "start",   [SCRIPT_SET] = "set",     [SCRIPT_ARM] = "arm",
-	[SCRIPT_DISARM] = "disarm", [SCRIPT_SHOW] = "show",   [SCRIPT_CLEAR] = "clear",
-	[SCRIPT_EXIT] = "exit",
+	[SCRIPT_FLOW] = "flow",	      [SCRIPT_WATCH] = "watch",	  [SCRIPT_PRINT] = "print",
+	[SCRIPT_COUNT] = "count",     [SCRIPT_HIST] = "hist",	  [SCRIPT_STATS] = "stats",
+	[SCRIPT_LATENCY] = "latency", [SCRIPT_START] = "start",	  [SCRIPT_SET] = "set",
+	[SCRIPT_ARM] = "arm",	      [SCRIPT_DISARM] = "disarm", [SCRIPT_SHOW] = "show",
+	[SCRIPT_CLEAR] = "clear",     [SCRIPT_EXIT] = "exit",
 };
 
 static const char *verb_name(enum script_verb v)
@@ -309,6 +309,41 @@ static int parse_watch(struct script_reader *r, struct rest *rest, struct script
 	return n;
 }
 
+/* What tells calls apart, before what is shown of them. */
+static int add_call(struct script_reader *r, struct probe_spec *spec)
+{
+	struct probe_spec own;
+	struct error e = {0};
+
+	if (spec->n_args + SCRIPT_FLOW_VALUES > PROBE_ARGS_MAX)
+		return -E2BIG;
+	if (probe_parse("uprobe:a:b back=$stack0 ip=%ip", &own, &e) < 0)
+		return out_of_memory(r);
+	memmove(spec->args + SCRIPT_FLOW_VALUES, spec->args, spec->n_args * sizeof(*spec->args));
+	memcpy(spec->args, own.args, SCRIPT_FLOW_VALUES * sizeof(*spec->args));
+	spec->n_args += SCRIPT_FLOW_VALUES;
+	own.n_args = 0; /* they are the other's */
+	probe_spec_free(&own);
+	return 0;
+}
+
+static int parse_flow(struct script_reader *r, struct rest *rest, struct script_step *step)
+{
+	int n = parse_watch(r, rest, step);
+
+	if (n < 0)
+		return n;
+	if (step->spec.kind != PROBE_UPROBE && step->spec.kind != PROBE_URETPROBE)
+		return script_fault(r, rest->at,
+				    "'flow' is of calls in a program: expected uprobe: and "
+				    "uretprobe:");
+	step->all_parameters = !step->spec.n_args;
+	if (step->spec.kind == PROBE_URETPROBE)
+		return 0;
+	n = add_call(r, &step->spec);
+	return n == -E2BIG ? script_fault(r, rest->at, "expected fewer values") : n;
+}
+
 static int parse_print(struct script_reader *r, struct rest *rest, struct script_step *step)
 {
 	struct span text = next_word(rest, 0);
@@ -336,33 +371,82 @@ static int parse_print(struct script_reader *r, struct rest *rest, struct script
 	return n;
 }
 
-/* global.NAME or thread.NAME: its number. */
+/* Behind the opening bracket: where it is closed again. NULL: it is not. */
+static const char *closing(const char *s, const char *end)
+{
+	int depth = 1;
+
+	for (; s < end; s++) {
+		depth += *s == '[' ? 1 : *s == ']' ? -1 : 0;
+		if (!depth)
+			return s;
+	}
+	return NULL;
+}
+
+/* [VALUE] behind map.NAME; *end goes behind it. */
+static int parse_map_key(struct script_reader *r, const struct rest *rest, const char **end,
+			 struct script_step *step)
+{
+	const char *open = *end, *close;
+	struct probe_parts parts = {.target = r->target, .args_at = place(rest, open)};
+	int n;
+
+	close = *open == '[' ? closing(open + 1, rest->text + rest->len) : NULL;
+	if (!close)
+		return script_fault(r, place(rest, open),
+				    "expected [VALUE] there, as in 'set map.since[arg0] = nsecs'");
+	parts.args = span_trim((struct span){.at = open + 1, .len = (size_t)(close - open - 1)});
+	parts.args_at = place(rest, parts.args.at);
+	*end = close + 1;
+	n = script_parse_probe(r, &parts, &step->on);
+	if (n == 0 && step->on.n_args != 1)
+		return script_fault(r, place(rest, open), "expected one value in [ ]");
+	return n;
+}
+
+static int no_variable(struct script_reader *r, const char *at)
+{
+	return script_fault(r, at,
+			    "expected a variable, as in 'set global.n = 1', 'set thread.since = "
+			    "nsecs' or 'set map.since[arg0] = nsecs'");
+}
+
+/* global.NAME, thread.NAME or map.NAME[VALUE]: its number. */
 static int parse_variable(struct script_reader *r, struct rest *rest, struct script_step *step)
 {
 	struct probe_scope *scope = &r->script->scope;
 	struct span word = next_word(rest, 0);
-	const char *name = word.at + strlen("global.");
-	bool thread = word.len && starts_with(word.at, "thread.");
-	size_t len = thread || (word.len && starts_with(word.at, "global.")) ? ident_len(name) : 0;
+	const char *name, *end;
+	size_t kind = 0, len;
 	int n;
 
+	for (; kind < VARIABLE_KINDS; kind++) {
+		const char *own = probe_variable_word((enum probe_variable_kind)kind);
+
+		if (word.len > strlen(own) && starts_with(word.at, own) &&
+		    word.at[strlen(own)] == '.')
+			break;
+	}
+	if (kind == VARIABLE_KINDS)
+		return no_variable(r, place(rest, word.at));
+	step->kind = (enum probe_variable_kind)kind;
+	name = word.at + strlen(probe_variable_word(step->kind)) + 1;
+	len = ident_len(name);
 	if (!len)
-		return script_fault(r, place(rest, word.at),
-				    "expected a variable, as in 'set global.n = 1' or 'set "
-				    "thread.since = nsecs'");
-	n = probe_variable(thread ? &scope->threads : &scope->globals, scope->max, name, len);
+		return no_variable(r, place(rest, word.at));
+	n = probe_variable(&scope->names[kind], scope->max, name, len);
 	if (n < 0)
 		return script_fault(r, place(rest, word.at),
 				    "too many variables: expected at most %d",
 				    SCRIPT_VARIABLES_MAX);
 	step->variable = (uint32_t)n;
-	step->of_thread = thread;
-	if (thread)
-		r->threads[n].set = true;
-	else
-		r->globals[n].set = true;
-	memset(rest->text + (word.at - rest->text), ' ', (size_t)(name + len - word.at));
-	return 0;
+	r->variables[kind][n].set = true;
+	end = name + len;
+	n = kind == VARIABLE_MAP ? parse_map_key(r, rest, &end, step) : 0;
+	if (n == 0)
+		memset(rest->text + (word.at - rest->text), ' ', (size_t)(end - word.at));
+	return n;
 }
 
 static int parse_set(struct script_reader *r, struct rest *rest, struct script_step *step)
@@ -440,6 +524,8 @@ static int parse_by_verb(struct script_reader *r, struct rest *rest, struct scri
 		return parse_watch(r, rest, step);
 	case SCRIPT_PRINT:
 		return parse_print(r, rest, step);
+	case SCRIPT_FLOW:
+		return parse_flow(r, rest, step);
 	case SCRIPT_START:
 		return parse_start(r, rest, step);
 	case SCRIPT_SET:
@@ -475,9 +561,9 @@ int script_parse_action(struct script_reader *r, struct span text, struct script
 		return parse_by_verb(r, &rest, step);
 	}
 	near = nearest_word(word, verbs, ARRAY_SIZE(verbs));
-	return script_fault(r, text.at,
-			    "'%.40s' is no action: expected watch, print, count, hist, stats, "
-			    "latency, start, set, arm, disarm, show, clear or exit%s%s%s",
-			    word, near ? "; did you mean '" : "", near ? near : "",
-			    near ? "'?" : "");
+	return script_fault(
+		r, text.at,
+		"'%.40s' is no action: expected watch, print, flow, count, hist, stats, "
+		"latency, start, set, arm, disarm, show, clear or exit%s%s%s",
+		word, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -125,7 +125,8 @@ struct fetch_place resolve_place(const struct resolver *r, const struct session_
 		.between = part->between,
 		.on = part->on,
 		.variable = part->variable,
-		.of_thread = part->of_thread,
+		.kind = part->kind,
+		.texts = &r->s->options.texts,
 		.adds = part->adds,
 		.likes = part->likes,
 		.n_likes = part->n_likes,
@@ -568,6 +569,25 @@ static int resolve_self(struct resolver *r)
 	return err;
 }
 
+static int resolve_profile(struct resolver *r)
+{
+	struct fetch_place place;
+	struct session_probe *p;
+	struct engine_site *site;
+	char name[32];
+	int err;
+
+	snprintf(name, sizeof(name), "profile:%llu", (unsigned long long)r->spec->offset);
+	err = resolve_add(r, name, &p, &site);
+	if (err < 0)
+		return err;
+	place = resolve_place(r, p);
+	err = resolve_compile(r, p, &place);
+	site->kind = SITE_CLOCK;
+	site->offset = r->spec->offset;
+	return err;
+}
+
 static int resolve_part(struct resolver *r)
 {
 	const char *file = r->spec->file;
@@ -575,6 +595,8 @@ static int resolve_part(struct resolver *r)
 
 	if (r->spec->kind == PROBE_SELF)
 		return resolve_self(r);
+	if (r->spec->kind == PROBE_PROFILE)
+		return resolve_profile(r);
 	if (r->spec->kind == PROBE_TRACEPOINT)
 		return resolve_tracepoints(r);
 	if (!file)

@@ -236,6 +236,8 @@ static uint32_t flags_of(const struct session *s, const struct session_probe *p)
 		flags |= AX_PROBE_STOPS;
 	if (part->follows)
 		flags |= AX_PROBE_FOLLOWS;
+	if (part->anywhere)
+		flags |= AX_PROBE_ANYWHERE;
 	if (part->action == TRACE_HIST)
 		flags |= AX_PROBE_ONLY_COUNTS;
 	return flags;
@@ -347,6 +349,7 @@ static void describe(struct session *s, size_t i)
 		.pair = (uint32_t)i,
 		.when = part->when,
 		.flags = (p->go ? AX_PROBE_GO : 0) | (part->per_thread ? AX_PROBE_PER_THREAD : 0) |
+			 (part->anywhere ? AX_PROBE_ANYWHERE : 0) |
 			 (is_nested(s, p) ? AX_PROBE_NESTED : 0),
 	};
 	add_ops(s, p->fetch.entry_ops, p->fetch.n_entry_ops, d);
@@ -426,7 +429,10 @@ static void needs_of_part(struct session *s, const struct session_part *part)
 	plan->paired |= part->between;
 	plan->states |= part->per_thread && part->state;
 	plan->records |= part->action == TRACE_WATCH || part->action == TRACE_PRINT;
-	if (part->of_thread && part->variable > plan->config.thread_variables)
+	plan->maps |= part->kind == VARIABLE_MAP;
+	plan->texts_set |=
+		part->variable && variable_is_text(&s->options.texts, part->kind, part->variable);
+	if (part->kind == VARIABLE_THREAD && part->variable > plan->config.thread_variables)
 		plan->config.thread_variables = part->variable;
 }
 
@@ -445,6 +451,7 @@ static bool reads_memory(uint8_t code)
 	case AX_CODE_STRING:
 	case AX_CODE_BUFFER:
 	case AX_CODE_KEY_STRING:
+	case AX_CODE_SET_TEXT:
 	case AX_CODE_TEXT_EQ_LONG:
 	case AX_CODE_STRING_LONG:
 	case AX_CODE_KEY_STRING_LONG:

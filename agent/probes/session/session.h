@@ -48,9 +48,12 @@ struct session_part {
 	/* Happens only if the last part that does not follow did, on the same place. */
 	bool follows;
 	uint32_t timer; /* `between`, TRACE_START: which of several */
+	/* Happens also in processes that the session's options leave out. */
+	bool anywhere;
 	/* TRACE_SET: the variable, from 1 on; 0: only the condition is looked at. */
 	uint32_t variable;
-	bool of_thread, adds;
+	enum probe_variable_kind kind; /* of a map's it is `on` that tells which of them */
+	bool adds;
 	/* Whose values have their types also in this part's condition. Borrowed. */
 	const struct probe_spec *const *likes;
 	size_t n_likes;
@@ -92,7 +95,8 @@ struct session_options {
 	uint32_t ring_bytes; /* for records on their way, a power of two; 0: ENGINE_RING_BYTES */
 	/* A file with types of functions that programs have no debug data of; NULL: none. */
 	const char *types;
-	bool script; /* parts on one place happen in their order */
+	bool script;		  /* parts on one place happen in their order */
+	struct probe_texts texts; /* which of its variables are texts */
 	/* A directory of a bpf filesystem where the session stays when this process ends, and its
 	 * text (pinned.c); NULL: it ends with the process. */
 	const char *pin, *text;

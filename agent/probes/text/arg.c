@@ -49,7 +49,8 @@ static bool is_stack(enum value_type t)
 
 bool probe_is_kernel(const struct probe_spec *p)
 {
-	return p->kind == PROBE_KPROBE || p->kind == PROBE_KRETPROBE || p->kind == PROBE_TRACEPOINT;
+	return p->kind == PROBE_KPROBE || p->kind == PROBE_KRETPROBE ||
+	       p->kind == PROBE_TRACEPOINT || p->kind == PROBE_PROFILE;
 }
 
 bool probe_is_return(const struct probe_spec *p)
@@ -93,6 +94,25 @@ static int type_fault(struct probe_parser *p, const char *s, size_t len)
 			   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* [E], as many bytes as a value says */
+static int parse_length(struct probe_parser *p, struct probe_arg *a)
+{
+	const char *at = p->s;
+	enum expr_class class;
+	bool fetched;
+	int r = probe_expr(p, false, &a->length, &class, &fetched);
+
+	if (r == 0 && class != CLASS_NUMBER)
+		return probe_fault(p, at, "expected a number, or a value that is one");
+	if (r == 0 && *p->s != ']')
+		return probe_fault(p, p->s, "expected ']'");
+	if (r < 0)
+		return r;
+	p->s++;
+	a->size = PROBE_FETCH_MAX;
+	return 0;
+}
+
 /* [N] behind string, ustring and buf */
 static int parse_size(struct probe_parser *p, struct probe_arg *a)
 {
@@ -111,6 +131,8 @@ static int parse_size(struct probe_parser *p, struct probe_arg *a)
 			"only string, ustring and buf have a size: expected buf[N] for an "
 			"array");
 	p->s++;
+	if (*p->s && *p->s != ']' && *p->s != '-' && (*p->s < '0' || *p->s > '9'))
+		return parse_length(p, a);
 	r = probe_number(p, PROBE_FETCH_MAX, &n);
 	if (r < 0)
 		return r;
@@ -211,15 +233,24 @@ static bool is_fetch(const struct expr *e)
 	return true;
 }
 
+static bool is_variable(const struct expr *e)
+{
+	enum expr_op op = e->v[e->n - 1].op;
+
+	return op == EXPR_GLOBAL || op == EXPR_THREAD || op == EXPR_MAP;
+}
+
 static int check_type(struct probe_parser *p, struct probe_arg *a, enum expr_class class,
 		      bool fetched, const char *at)
 {
+	if (is_stack(a->type) && is_variable(&a->expr))
+		return 0;
 	if (is_stack(a->type)) {
 		if (a->expr.n != 1 || a->expr.v[0].op != EXPR_STACK || a->expr.v[0].value != -1)
 			return probe_fault(
 				p, at,
 				"a stack is no type of a value: expected ustack or kstack "
-				"alone");
+				"alone, or a variable that was set to one");
 		return make_stack(p, a);
 	}
 	if (class == CLASS_TEXT) {
@@ -316,7 +347,7 @@ int probe_arg(struct probe_parser *p, struct probe_arg *a)
 	return r < 0 ? r : check_type(p, a, class, fetched, start);
 }
 
-static void write_type(FILE *f, const struct probe_arg *a)
+static void write_type(FILE *f, const struct probe_spec *p, const struct probe_arg *a)
 {
 	if (a->type == VALUE_NONE)
 		return;
@@ -330,15 +361,20 @@ static void write_type(FILE *f, const struct probe_arg *a)
 		fprintf(f, ":%s", types[i].name);
 		break;
 	}
-	if (is_memory(a->type) && a->size)
+	if (a->length.n) {
+		putc('[', f);
+		write_expr(f, p, &a->length);
+		putc(']', f);
+	} else if (is_memory(a->type) && a->size) {
 		fprintf(f, "[%u]", a->size);
+	}
 }
 
 void write_arg(FILE *f, const struct probe_spec *p, const struct probe_arg *a)
 {
 	if (a->name)
 		fprintf(f, "%s=", a->name);
-	if (is_stack(a->type)) {
+	if (is_stack(a->type) && !is_variable(&a->expr)) {
 		fputs(a->type == VALUE_USER_STACK ? "ustack" : "kstack", f);
 		return;
 	}
@@ -346,5 +382,5 @@ void write_arg(FILE *f, const struct probe_spec *p, const struct probe_arg *a)
 		fputs(a->text, f);
 	else
 		write_expr(f, p, &a->expr);
-	write_type(f, a);
+	write_type(f, p, a);
 }

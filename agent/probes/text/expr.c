@@ -32,7 +32,8 @@ static const struct {
 	{"||", EXPR_LOR, 1}, {"&&", EXPR_LAND, 2}, {"==", EXPR_EQ, 6}, {"!=", EXPR_NE, 6},
 	{"<<", EXPR_SHL, 8}, {">>", EXPR_SHR, 8},  {"<=", EXPR_LE, 7}, {">=", EXPR_GE, 7},
 	{"<", EXPR_LT, 7},   {">", EXPR_GT, 7},	   {"|", EXPR_OR, 3},  {"^", EXPR_XOR, 4},
-	{"&", EXPR_AND, 5},  {"+", EXPR_ADD, 9},   {"-", EXPR_SUB, 9},
+	{"&", EXPR_AND, 5},  {"+", EXPR_ADD, 9},   {"-", EXPR_SUB, 9}, {"*", EXPR_MUL, 10},
+	{"/", EXPR_DIV, 10}, {"%", EXPR_MOD, 10},
 };
 
 static const struct {
@@ -49,67 +50,6 @@ static const struct {
 
 static int parse_binary(struct expr_parser *x, int level, struct operand *ret);
 static int parse_unary(struct expr_parser *x, struct operand *ret);
-
-unsigned expr_arity(enum expr_op op)
-{
-	switch (op) {
-	case EXPR_ENTRY:
-	case EXPR_DEREF:
-	case EXPR_UDEREF:
-	case EXPR_MEMBER:
-	case EXPR_NOT:
-		return 1;
-	case EXPR_INDEX:
-	case EXPR_ADD:
-	case EXPR_SUB:
-	case EXPR_AND:
-	case EXPR_OR:
-	case EXPR_XOR:
-	case EXPR_SHL:
-	case EXPR_SHR:
-	case EXPR_EQ:
-	case EXPR_NE:
-	case EXPR_LT:
-	case EXPR_LE:
-	case EXPR_GT:
-	case EXPR_GE:
-	case EXPR_LAND:
-	case EXPR_LOR:
-		return 2;
-	default:
-		return 0;
-	}
-}
-
-void expr_free(struct expr *e)
-{
-	for (size_t i = 0; i < e->n; i++)
-		free(e->v[i].text);
-	free(e->v);
-	*e = (struct expr){0};
-}
-
-int expr_push(struct probe_parser *p, struct expr *e, enum expr_op op, int64_t value,
-	      const char *text, size_t len)
-{
-	autofree char *copy = NULL;
-
-	if (e->n == PROBE_EXPR_MAX)
-		return probe_fault(p, p->s, "the expression is too long: expected at most %d parts",
-				   PROBE_EXPR_MAX);
-	if (!e->v) {
-		e->v = calloc(PROBE_EXPR_MAX, sizeof(*e->v));
-		if (!e->v)
-			return probe_no_memory(p);
-	}
-	if (text) {
-		copy = strndup(text, len);
-		if (!copy)
-			return probe_no_memory(p);
-	}
-	e->v[e->n++] = (struct expr_item){.op = op, .value = value, .text = take_ptr(&copy)};
-	return 0;
-}
 
 static int push(struct expr_parser *x, enum expr_op op, int64_t value)
 {
@@ -210,6 +150,10 @@ static int expect_registers(struct expr_parser *x, const char *at)
 	if (x->p->spec->kind == PROBE_SELF)
 		return probe_fault(x->p, at, "%s has neither registers nor a stack",
 				   x->p->spec->symbol);
+	if (x->p->spec->kind == PROBE_PROFILE)
+		return probe_fault(x->p, at,
+				   "a tick of the clock has neither registers nor arguments: "
+				   "expected kstack, ustack, comm and the like");
 	if (x->p->spec->kind != PROBE_TRACEPOINT)
 		return 0;
 	return probe_fault(x->p, at,
@@ -326,9 +270,13 @@ bool expr_is_builtin(const struct probe_spec *p, const char *word)
 			return true;
 	if (is_arg_word(word, strlen(word)) || streq(word, "if") || streq(word, "by"))
 		return true;
-	/* variables of scripts are global.NAME and thread.NAME */
-	return has_args(p) &&
-	       (streq(word, "args") || streq(word, "global") || streq(word, "thread"));
+	if (!has_args(p))
+		return false;
+	/* variables of scripts are global.NAME, thread.NAME and map.NAME[E] */
+	for (size_t i = 0; i < VARIABLE_KINDS; i++)
+		if (streq(probe_variable_word((enum probe_variable_kind)i), word))
+			return true;
+	return streq(word, "args");
 }
 
 /* args.NAME: a field, whatever it is called */
@@ -344,26 +292,46 @@ static int parse_field(struct expr_parser *x, const char *s)
 	return push_text(x, EXPR_NAME, s, len);
 }
 
-/* global.NAME, thread.NAME: 1 if it was one. */
+/* [E] behind map.NAME */
+static int parse_key(struct expr_parser *x)
+{
+	const char *at = x->p->s;
+	struct operand key = {.start = x->out->n, .at = at};
+	int r;
+
+	if (*at != '[')
+		return probe_fault(x->p, at, "expected [NUMBER] behind it, as in map.since[arg0]");
+	x->p->s++;
+	r = parse_nested(x, ']', &key);
+	return r < 0 ? r : expect_number(x, &key, "[ ]", at);
+}
+
+/* global.NAME, thread.NAME, map.NAME[E]: 1 if it was one. */
 static int parse_variable(struct expr_parser *x, const char *s, size_t len)
 {
+	static const enum expr_op ops[] = {EXPR_GLOBAL, EXPR_THREAD, EXPR_MAP};
 	struct probe_scope *scope = x->p->scope;
-	bool global = word_is(s, len, "global");
 	const char *name = s + len + 1;
-	size_t n = s[len] == '.' ? ident_len(name) : 0;
-	int i;
+	size_t n = s[len] == '.' ? ident_len(name) : 0, kind = 0;
+	int i, r = 0;
 
-	if (!scope || !n || (!global && !word_is(s, len, "thread")))
+	while (kind < VARIABLE_KINDS &&
+	       !word_is(s, len, probe_variable_word((enum probe_variable_kind)kind)))
+		kind++;
+	if (!scope || !n || kind == VARIABLE_KINDS)
 		return 0;
-	i = probe_variable(global ? &scope->globals : &scope->threads, scope->max, name, n);
+	i = probe_variable(&scope->names[kind], scope->max, name, n);
 	if (i == -E2BIG)
 		return probe_fault(x->p, s, "too many variables: expected at most %zu",
 				   scope->max - 1);
 	if (i < 0)
 		return probe_no_memory(x->p);
 	x->p->s = name + n;
-	i = expr_push(x->p, x->out, global ? EXPR_GLOBAL : EXPR_THREAD, i, name, n);
-	return i < 0 ? i : 1;
+	if (kind == VARIABLE_MAP)
+		r = parse_key(x);
+	if (r == 0)
+		r = expr_push(x->p, x->out, ops[kind], i, name, n);
+	return r < 0 ? r : 1;
 }
 
 static int parse_word(struct expr_parser *x, struct operand *ret)
@@ -419,12 +387,13 @@ static int parse_register(struct expr_parser *x)
 
 static int dollar_fault(struct expr_parser *x, const char *s, size_t len)
 {
-	static const char *const names[] = {"stack", "stack0", "retval", "arg1", "comm", "regs"};
+	static const char *const names[] = {"stack", "stack0", "retval", "arg1",
+					    "comm",  "regs",   "task"};
 	autofree char *word = strndup(s, len);
 	const char *near = word ? nearest_word(word, names, ARRAY_SIZE(names)) : NULL;
 
 	return probe_fault(x->p, s - 1,
-			   "expected $stack, $stackN, $regs, $retval, $argN or $comm%s%s%s",
+			   "expected $stack, $stackN, $regs, $retval, $argN, $comm or $task%s%s%s",
 			   near ? "; did you mean '$" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -474,6 +443,8 @@ static int parse_dollar(struct expr_parser *x, struct operand *ret)
 		r = expect_registers(x, s - 1);
 		return r < 0 ? r : *s == 's' ? push(x, EXPR_STACK, -1) : push(x, EXPR_REGS, 0);
 	}
+	if (word_is(s, len, "task"))
+		return push(x, EXPR_TASK, 0);
 	if (word_is(s, len, "retval")) {
 		r = expect_return(x, s - 1, "$retval");
 		return r < 0 ? r : push(x, EXPR_RETVAL, 0);
@@ -619,7 +590,7 @@ static int parse_text(struct expr_parser *x, struct operand *ret)
 	autofree char *text = NULL;
 	int r;
 
-	if (!x->condition)
+	if (!x->condition && !x->p->scope)
 		return probe_fault(x->p, x->p->s,
 				   "texts are only compared: expected them behind 'if'");
 	r = probe_quoted(x->p, &text);
@@ -734,8 +705,8 @@ static int parse_prefix(struct expr_parser *x, struct operand *ret)
 
 	if (*at == '*' && !x->condition && !x->nested && blank_char(*x->p->s))
 		return probe_fault(x->p, at,
-				   "there is no multiplication: expected << or, of what is at an "
-				   "address, the * right before it");
+				   "expected a value before *, or, of what is at an address, the * "
+				   "right before it");
 	if (*at == '!' && !x->condition)
 		return probe_fault(x->p, at, "a negation is a condition: expected it behind 'if'");
 	r = parse_unary(x, ret);

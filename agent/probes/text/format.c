@@ -16,6 +16,7 @@ enum level {
 	LEVEL_ORDER,
 	LEVEL_SHIFT,
 	LEVEL_ADD,
+	LEVEL_MUL,
 	LEVEL_PREFIX,
 	LEVEL_POSTFIX,
 	LEVEL_PRIMARY,
@@ -26,13 +27,14 @@ static const struct {
 	const char *text;
 } between[] = {
 	[EXPR_ADD] = {LEVEL_ADD, "+"},	  [EXPR_SUB] = {LEVEL_ADD, "-"},
-	[EXPR_AND] = {LEVEL_AND, "&"},	  [EXPR_OR] = {LEVEL_OR, "|"},
-	[EXPR_XOR] = {LEVEL_XOR, "^"},	  [EXPR_SHL] = {LEVEL_SHIFT, "<<"},
-	[EXPR_SHR] = {LEVEL_SHIFT, ">>"}, [EXPR_EQ] = {LEVEL_EQUAL, "=="},
-	[EXPR_NE] = {LEVEL_EQUAL, "!="},  [EXPR_LT] = {LEVEL_ORDER, "<"},
-	[EXPR_LE] = {LEVEL_ORDER, "<="},  [EXPR_GT] = {LEVEL_ORDER, ">"},
-	[EXPR_GE] = {LEVEL_ORDER, ">="},  [EXPR_LAND] = {LEVEL_LAND, "&&"},
-	[EXPR_LOR] = {LEVEL_LOR, "||"},
+	[EXPR_MUL] = {LEVEL_MUL, "*"},	  [EXPR_DIV] = {LEVEL_MUL, "/"},
+	[EXPR_MOD] = {LEVEL_MUL, "%"},	  [EXPR_AND] = {LEVEL_AND, "&"},
+	[EXPR_OR] = {LEVEL_OR, "|"},	  [EXPR_XOR] = {LEVEL_XOR, "^"},
+	[EXPR_SHL] = {LEVEL_SHIFT, "<<"}, [EXPR_SHR] = {LEVEL_SHIFT, ">>"},
+	[EXPR_EQ] = {LEVEL_EQUAL, "=="},  [EXPR_NE] = {LEVEL_EQUAL, "!="},
+	[EXPR_LT] = {LEVEL_ORDER, "<"},	  [EXPR_LE] = {LEVEL_ORDER, "<="},
+	[EXPR_GT] = {LEVEL_ORDER, ">"},	  [EXPR_GE] = {LEVEL_ORDER, ">="},
+	[EXPR_LAND] = {LEVEL_LAND, "&&"}, [EXPR_LOR] = {LEVEL_LOR, "||"},
 };
 
 struct expr_writer {
@@ -71,6 +73,7 @@ static enum level node_level(const struct expr_writer *w, size_t i)
 	case EXPR_ENTRY:
 	case EXPR_MEMBER:
 	case EXPR_INDEX:
+	case EXPR_MAP:
 		return LEVEL_POSTFIX;
 	default:
 		return expr_arity(item->op) == 2 ? between[item->op].level : LEVEL_PRIMARY;
@@ -117,6 +120,9 @@ static void write_leaf(const struct expr_writer *w, const struct expr_item *item
 		break;
 	case EXPR_REGS:
 		fputs("$regs", w->f);
+		break;
+	case EXPR_TASK:
+		fputs("$task", w->f);
 		break;
 	case EXPR_GLOBAL:
 	case EXPR_THREAD:
@@ -177,6 +183,11 @@ static void write_postfix(const struct expr_writer *w, size_t i)
 		write_node(w, i - 1, LEVEL_POSTFIX, false);
 		fputs("@entry", w->f);
 		break;
+	case EXPR_MAP:
+		fprintf(w->f, "map.%s[", w->v[i].text);
+		write_node(w, i - 1, LEVEL_ANY, false);
+		putc(']', w->f);
+		break;
 	default:
 		write_node(w, right - 1, LEVEL_POSTFIX, false);
 		putc('[', w->f);
@@ -206,7 +217,7 @@ static void write_node(const struct expr_writer *w, size_t i, enum level least, 
 		putc('(', w->f);
 	if (op == EXPR_DEREF || op == EXPR_UDEREF || op == EXPR_NOT)
 		write_prefix(w, i);
-	else if (op == EXPR_MEMBER || op == EXPR_ENTRY || op == EXPR_INDEX)
+	else if (op == EXPR_MEMBER || op == EXPR_ENTRY || op == EXPR_INDEX || op == EXPR_MAP)
 		write_postfix(w, i);
 	else if (expr_arity(op) == 2)
 		write_between(w, i);
@@ -279,7 +290,8 @@ static bool args_eq(const struct probe_arg *a, size_t n_a, const struct probe_ar
 	for (size_t i = 0; i < n_a; i++) {
 		if (!text_eq(a[i].name, b[i].name) || !text_eq(a[i].text, b[i].text) ||
 		    a[i].type != b[i].type || a[i].size != b[i].size || a[i].bits != b[i].bits ||
-		    a[i].bit != b[i].bit || !expr_eq(&a[i].expr, &b[i].expr))
+		    a[i].bit != b[i].bit || !expr_eq(&a[i].expr, &b[i].expr) ||
+		    !expr_eq(&a[i].length, &b[i].length))
 			return false;
 	}
 	return true;

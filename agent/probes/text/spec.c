@@ -8,6 +8,7 @@ static void args_free(struct probe_arg *v, size_t n)
 		free(v[i].name);
 		free(v[i].text);
 		expr_free(&v[i].expr);
+		expr_free(&v[i].length);
 	}
 }
 
@@ -50,10 +51,6 @@ static int expect_end_of_arg(struct probe_parser *p)
 		return 0;
 	if (*p->s == '=')
 		return probe_fault(p, p->s, "expected NAME= before the value, or == behind 'if'");
-	if (*p->s == '*')
-		return probe_fault(p, p->s,
-				   "there is no multiplication: expected << or a blank before "
-				   "another argument");
 	return probe_fault(p, p->s, "expected an operator, ':TYPE' or a blank behind the argument");
 }
 
@@ -187,9 +184,16 @@ int probe_parse(const char *text, struct probe_spec *ret, struct error *e)
 
 void probe_scope_free(struct probe_scope *s)
 {
-	strv_free(&s->globals);
-	strv_free(&s->threads);
+	for (size_t i = 0; i < VARIABLE_KINDS; i++)
+		strv_free(&s->names[i]);
 	*s = (struct probe_scope){0};
+}
+
+const char *probe_variable_word(enum probe_variable_kind kind)
+{
+	static const char *const words[] = {"global", "thread", "map"};
+
+	return words[kind];
 }
 
 int probe_variable(struct strv *names, size_t max, const char *name, size_t len)

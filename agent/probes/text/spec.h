@@ -11,6 +11,7 @@
  *   usdt:FILE[:[PROVIDER:]NAME]   line:FILE:SOURCE:LINE|FUNCTION
  *   kprobe:[MODULE:]SYMBOL[+OFF]  kretprobe:[MODULE:]SYMBOL kprobe:0xADDRESS
  *   tracepoint:CATEGORY:NAME      SYMBOL and NAME may be globs
+ *   profile:HZ                    on each processor, so often in a second
  *   (also as bpftrace shortens them: u, ur, U, k, kr, t; a part with blanks or colons in "...")
  *   or a line of ftrace's uprobe_events or kprobe_events, as it is:
  *   p|r[:[GRP/]EVENT] FILE:0xOFFSET ARG...      p|r[:[GRP/]EVENT] SYMBOL[+OFF]|0xADDRESS ARG...
@@ -21,11 +22,13 @@
  * ARG: [NAME=]EXPRESSION[:TYPE]
  *   arg0..arg9, retval, %REG, a tracepoint's or line's name, pid, tid, comm, cgroup, app, nsecs,
  *   cpu, elapsed, numbers, true, false; A@entry (the value that A had at the function's entry); *E,
- * E[N], E->MEMBER, E.MEMBER, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E); args.NAME: a tracepoint's
- *   field whose name is one of those words; ustack, kstack, stack (of the side probed)
+ *   E[N], E->MEMBER, E.MEMBER, E*N, E/N, E%N, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E);
+ *   args.NAME: a tracepoint's field whose name is one of those words; $task: the kernel's struct
+ *   of the thread; ustack, kstack, stack (of the side probed)
  *   TYPE: u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string, ustring, string[N], buf[N],
- *   symbol, errno, syscall, bWIDTH@OFFSET/SIZE (bits of a number, as ftrace has them)
- * CONDITION: E OP E with == != < <= > >= &, joined by && and ||, (..), !; comm == "bash"
+ *   string[E], buf[E] (so many bytes, as a value says), symbol, errno, syscall, bWIDTH@OFFSET/SIZE
+ * (bits of a number, as ftrace has them) CONDITION: E OP E with == != < <= > >= &, joined by && and
+ * ||, (..), !; comm == "bash"
  *
  * Arguments are divided by blanks or commas. Within one, an operator has blanks on both sides or on
  * none, since "arg0 -8(%bp)" are two. Precedence is C's, but a comparison is no operand: what C
@@ -44,7 +47,8 @@
 #define PROBE_ARGS_MAX	12
 #define PROBE_TEXT_MAX	4096
 #define PROBE_BY_MAX	4
-#define PROBE_EXPR_MAX	64   /* items of an expression */
+#define PROBE_EXPR_MAX	64 /* items of an expression */
+#define PROBE_HZ_MAX	100000
 #define PROBE_FETCH_MAX 4096 /* N of string[N] and buf[N] */
 
 enum probe_kind {
@@ -55,7 +59,8 @@ enum probe_kind {
 	PROBE_KPROBE,
 	PROBE_KRETPROBE,
 	PROBE_TRACEPOINT,
-	PROBE_SELF, /* only of scripts: BEGIN, END, every; the word is the symbol */
+	PROBE_PROFILE, /* offset: how often in a second */
+	PROBE_SELF,    /* only of scripts: BEGIN, END, every; the word is the symbol */
 };
 
 /* An expression in postfix order. */
@@ -79,8 +84,10 @@ enum expr_op {
 	EXPR_NSECS,
 	EXPR_CPU,
 	EXPR_ELAPSED,
+	EXPR_TASK,   /* the kernel's struct of the thread */
 	EXPR_GLOBAL, /* text, value: a script's variable, and its number */
 	EXPR_THREAD,
+	EXPR_MAP,    /* the same, by the operand before it */
 	EXPR_ENTRY,  /* the expression before it, at the function's entry */
 	EXPR_DEREF,  /* value: offset that is added first; size and user/kernel from the type */
 	EXPR_UDEREF, /* the same, in user memory from a kernel probe */
@@ -88,6 +95,9 @@ enum expr_op {
 	EXPR_INDEX,  /* two operands: address, index */
 	EXPR_ADD,
 	EXPR_SUB,
+	EXPR_MUL,
+	EXPR_DIV,
+	EXPR_MOD,
 	EXPR_AND,
 	EXPR_OR,
 	EXPR_XOR,
@@ -136,9 +146,10 @@ struct probe_arg {
 	char *text; /* as it was written, without NAME= and :TYPE */
 	struct expr expr;
 	enum value_type type;
-	uint32_t size;	   /* bytes: 1, 2, 4, 8; of strings and buffers the most that is fetched, 0:
-			      default */
-	uint8_t bits, bit; /* only so many bits of that number, and the lowest of them; 0: all */
+	uint32_t size; /* bytes: 1, 2, 4, 8; of strings and buffers the most that is fetched, 0:
+			  default */
+	struct expr length; /* of strings and buffers: how many bytes there are; n 0: not said */
+	uint8_t bits, bit;  /* only so many bits of that number, and the lowest of them; 0: all */
 };
 
 struct probe_spec {
@@ -162,11 +173,30 @@ struct probe_spec {
 void probe_spec_free(struct probe_spec *p);
 /* TARGET alone or the whole text in one string. -EINVAL with a sentence that names the place. */
 int probe_parse(const char *text, struct probe_spec *ret, struct error *e);
+enum probe_variable_kind {
+	VARIABLE_GLOBAL,
+	VARIABLE_THREAD,
+	VARIABLE_MAP, /* one for each number that it is asked for by */
+	VARIABLE_KINDS,
+};
+/* Which of them hold texts: a bit for the number of each. */
+struct probe_texts {
+	uint64_t of[VARIABLE_KINDS];
+};
+static inline bool variable_is_text(const struct probe_texts *t, enum probe_variable_kind kind,
+				    uint64_t number)
+{
+	return t->of[kind] >> (number & 63) & 1;
+}
+/* "global", "thread", "map" */
+const char *probe_variable_word(enum probe_variable_kind kind);
+
 /* What the probes of a script have in common. */
 struct probe_scope {
-	struct strv globals, threads; /* its variables' names: their numbers count from 1 */
-	size_t max;		      /* of each */
-	size_t fault;		      /* where in the text the last mistake was */
+	/* its variables' names: their numbers count from 1 */
+	struct strv names[VARIABLE_KINDS];
+	size_t max;   /* of each */
+	size_t fault; /* where in the text the last mistake was */
 };
 void probe_scope_free(struct probe_scope *s);
 /* The number of a variable, which is new if it has to be. -E2BIG, -ENOMEM. */

@@ -18,10 +18,11 @@ static const struct {
 	[PROBE_KPROBE] = {"kprobe", "k", "kprobe:[MODULE:]SYMBOL[+OFFSET]"},
 	[PROBE_KRETPROBE] = {"kretprobe", "kr", "kretprobe:[MODULE:]SYMBOL"},
 	[PROBE_TRACEPOINT] = {"tracepoint", "t", "tracepoint:CATEGORY:NAME"},
+	[PROBE_PROFILE] = {"profile", "profile", "profile:HZ, as profile:99"},
 };
-#define KINDS_SHOWN                                                                            \
-	"uprobe:, uretprobe:, usdt:, line:, kprobe:, kretprobe: or tracepoint:, or a line of " \
-	"ftrace's, as p:NAME FILE:0xOFFSET"
+#define KINDS_SHOWN                                                                              \
+	"uprobe:, uretprobe:, usdt:, line:, kprobe:, kretprobe:, tracepoint: or profile:, or a " \
+	"line of ftrace's, as p:NAME FILE:0xOFFSET"
 
 const char *probe_kind_name(enum probe_kind k)
 {
@@ -249,6 +250,22 @@ static int parse_tracepoint(struct probe_parser *p, const char *from, const char
 	return r < 0 ? r : take_part(p, from, end, &p->spec->symbol);
 }
 
+/* HZ, or hz:HZ as bpftrace has it. */
+static int parse_profile(struct probe_parser *p, const char *from, const char *end)
+{
+	static const char unit[] = "hz:";
+	int r;
+
+	if (end - from > (long)strlen(unit) && starts_with(from, unit))
+		from += strlen(unit);
+	p->s = from;
+	r = from < end && digit(*from) ? probe_number(p, PROBE_HZ_MAX, &p->spec->offset) : -EINVAL;
+	if (r < 0 || p->s != end || !p->spec->offset)
+		return probe_fault(p, from, "expected how often in a second, from 1 to %d: %s",
+				   PROBE_HZ_MAX, kinds[PROBE_PROFILE].form);
+	return 0;
+}
+
 static int parse_kind(struct probe_parser *p, const char *from, const char *end)
 {
 	switch (p->spec->kind) {
@@ -261,6 +278,8 @@ static int parse_kind(struct probe_parser *p, const char *from, const char *end)
 		return parse_line(p, from, end);
 	case PROBE_TRACEPOINT:
 		return parse_tracepoint(p, from, end);
+	case PROBE_PROFILE:
+		return parse_profile(p, from, end);
 	default:
 		return parse_kernel(p, from, end);
 	}
@@ -512,6 +531,10 @@ void write_target(FILE *f, const struct probe_spec *p)
 		return;
 	}
 	fprintf(f, "%s:", kinds[p->kind].name);
+	if (p->kind == PROBE_PROFILE) {
+		fprintf(f, "%" PRIu64, p->offset);
+		return;
+	}
 	if (p->file) {
 		write_part(f, p->file);
 		putc(':', f);

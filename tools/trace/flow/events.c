@@ -43,7 +43,7 @@ static void look_for_losses(struct flow_request *q)
 static void say_losses(struct flow_request *q)
 {
 	if (q->lost && q->kind == FLOW_LINES)
-		flow_put_loss(q, q->lost);
+		flow_put_loss(&q->lines, q->lost);
 	q->lost = 0;
 }
 
@@ -59,8 +59,8 @@ static void read_entry(struct flow_request *q, const struct session_probe *p,
 		ev->back = r->values[FLOW_VALUE_BACK];
 	ip = r->values[FLOW_VALUE_IP];
 	/* page 0 is never mapped: a base of 0 is that of a program at fixed addresses */
-	q->image = ip - (p->place.offset - fn->offset) - fn->address;
-	ev->image = q->image + 1;
+	q->lines.image = ip - (p->place.offset - fn->offset) - fn->address;
+	ev->image = q->lines.image + 1;
 }
 
 int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len)
@@ -74,8 +74,8 @@ int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len
 		return -ENOMEM;
 	if (r->probe >= session_n_probes(t->session))
 		return 0;
-	if (!q->start_ns)
-		q->start_ns = r->time_ns;
+	if (!q->lines.start_ns)
+		q->lines.start_ns = r->time_ns;
 	look_for_losses(q);
 	if (q->lost && r->time_ns > q->lost_until_ns)
 		say_losses(q);
@@ -94,11 +94,11 @@ int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len
 		return 0;
 	if (!ev.is_return)
 		read_entry(q, p, r, &ev);
-	q->record = r;
-	q->record_len = len;
+	q->lines.record = r;
+	q->lines.record_len = len;
 	err = flow_add(q->flow, &ev);
-	q->record = NULL;
-	return err < 0 ? err : flow_flush_ctf(q, false);
+	q->lines.record = NULL;
+	return err < 0 ? err : flow_flush_ctf(&q->lines, false);
 }
 
 /* --- the end --- */
@@ -149,8 +149,8 @@ int flow_put_end(struct trace *t, struct error *e)
 	look_for_losses(q);
 	say_losses(q);
 	r = flow_end(q->flow);
-	r = r < 0 ? r : flow_flush_ctf(q, true);
-	if (q->ctf)
+	r = r < 0 ? r : flow_flush_ctf(&q->lines, true);
+	if (q->lines.ctf)
 		t->json = false; /* the summary is for who has called this */
 	if (r == 0 && q->kind != FLOW_LINES)
 		r = put_graph(q);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ax trace flow: which functions call which, with their arguments and what they return. */
+#include "probes/place/place.h"
+#include "tools/lib/output.h"
 #include "tools/trace/flow/flow.h"
 
 /* Mistakes that need no look at the machine. */
@@ -115,7 +117,7 @@ static void free_request(struct flow_request *q)
 	free(q->returns);
 	free(q->entries);
 	free(q->with_return);
-	json_ctf_free(q->ctf);
+	json_ctf_free(q->lines.ctf);
 }
 
 static int open_output(struct flow_request *q, struct error *e)
@@ -124,7 +126,7 @@ static int open_output(struct flow_request *q, struct error *e)
 
 	if (!q->t.ctf_path)
 		return trace_out_file(&q->t.out, q->t.path, e);
-	r = json_ctf_open(q->t.ctf_path, &q->ctf, e);
+	r = json_ctf_open(q->t.ctf_path, &q->lines.ctf, e);
 	if (r == 0)
 		r = trace_out_memory(&q->t.out, e);
 	q->t.json = r == 0;
@@ -152,7 +154,10 @@ static int prepare(struct flow_request *q, const char *file, char **globs, size_
 				  .under = q->under,
 				  .tree = q->kind != FLOW_LINES,
 				  .restarts = binary_is_go(q->binary)};
-	q->flow = flow_new(&o, q->kind == FLOW_LINES ? flow_put_step : NULL, q);
+	q->lines.functions = q->functions;
+	q->lines.binary = q->binary;
+	q->lines.callers = q->callers || q->under_name;
+	q->flow = flow_new(&o, q->kind == FLOW_LINES ? flow_put_step : NULL, &q->lines);
 	return q->flow ? 0 : error_set(e, -ENOMEM, "out of memory");
 }
 
@@ -182,6 +187,79 @@ static int run_flow(struct flow_request *q, int argc, char **argv)
 	return trace_run(&q->t);
 }
 
+/* --- as a script --- */
+
+struct clauses {
+	const char *file, *when;
+	const char *more, *less; /* at the entry, and at the return */
+	bool typed;
+};
+
+static void put_name(const char *name, FILE *f)
+{
+	bool plain = !name[strcspn(name, " \":;{}")];
+
+	fprintf(f, plain ? "%s" : "\"%s\"", name);
+}
+
+static void put_clauses(const struct clauses *c, const char *function, FILE *f)
+{
+	fprintf(f, "uprobe:%s:", c->file);
+	put_name(function, f);
+	fprintf(f, "%s { flow%s }\n", c->when, c->more);
+	if (function_keeps_return(function))
+		return;
+	fprintf(f, "uretprobe:%s:", c->file);
+	put_name(function, f);
+	fprintf(f, "%s { flow%s%s }\n", c->when, c->typed ? "" : " retval:x64", c->less);
+}
+
+static void put_script(const struct flow_request *q, const char *file, FILE *f)
+{
+	bool under = q->under < q->n_functions;
+	struct clauses c = {.file = file,
+			    .when = under ? " when inside" : "",
+			    .more = "",
+			    .less = "",
+			    .typed = q->typed};
+
+	for (size_t i = 0; q->functions && i < q->n_functions; i++)
+		if (i != q->under)
+			put_clauses(&c, q->functions[i].name, f);
+	c.when = "";
+	c.more = "; arm inside per-thread";
+	c.less = "; disarm inside";
+	if (q->functions && under)
+		put_clauses(&c, q->functions[q->under].name, f);
+}
+
+static int show_script(struct flow_request *q, int argc, char **argv)
+{
+	struct trace *t = &q->t;
+	struct error e = {0};
+	int r;
+
+	if (argc < 2)
+		return cmd_usage(t->c, "expected a program and which of its functions");
+	if (check_request(q, &e) < 0)
+		return cmd_usage(t->c, "%s", e.text);
+	if (q->kind != FLOW_LINES || q->callers || q->at_rets || t->count)
+		return cmd_usage(t->c, "a script prints the lines of calls alone: expected no "
+				       "--graph, --folded, --callers, --at-ret or -n");
+	r = binary_open(argv[0], 0, &q->binary, &e);
+	if (r == 0)
+		r = flow_find(q, argv + 1, (size_t)argc - 1, &e);
+	if (r < 0)
+		return cmd_failed(t->c, &e);
+	trace_write_script_options(&(struct trace_script_options){.args = &q->args,
+								  .whom = &t->whom,
+								  .follow = q->args.follow,
+								  .duration_ms = t->duration_ms},
+				   stdout);
+	put_script(q, argv[0], stdout);
+	return cmd_finish(t->c, CMD_OK);
+}
+
 static int run(struct cmd *c, int argc, char **argv)
 {
 	struct flow_request q = {.t = {.c = c, .out.fd = -1}, .under = FLOW_NONE};
@@ -190,7 +268,8 @@ static int run(struct cmd *c, int argc, char **argv)
 	if (cmd_begin(c, &q, &argc, argv, &status)) {
 		trace_take_args(&q.t, &q.args);
 		cmd_output();
-		status = run_flow(&q, argc, argv);
+		q.lines.t = &q.t;
+		status = c->shows_script ? show_script(&q, argc, argv) : run_flow(&q, argc, argv);
 	}
 	free_request(&q);
 	trace_args_free(&q.args);

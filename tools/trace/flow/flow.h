@@ -18,6 +18,19 @@ struct flow_function {
 	uint64_t address;      /* as the file has it */
 };
 
+/* What is needed for lines. */
+struct flow_lines {
+	struct trace *t;
+	const struct flow_function *functions;
+	struct binary *binary; /* with `callers` */
+	bool callers;	       /* where a call came from */
+	struct json_ctf *ctf;  /* of -o ctf: gets what is JSON, from t->out */
+	const struct ax_probe_record *record;
+	size_t record_len;
+	uint64_t image; /* what is added to the file's addresses in the record's process */
+	uint64_t start_ns;
+};
+
 struct flow_request {
 	struct trace t;
 	struct trace_args args;
@@ -26,7 +39,6 @@ struct flow_request {
 	bool folded, calls, callers, at_rets;
 
 	enum flow_graph_kind kind;
-	struct json_ctf *ctf; /* of -o ctf: gets what is JSON, from t.out */
 	struct binary *binary;
 	struct flow_function *functions; /* sorted by offset */
 	size_t n_functions, size_functions;
@@ -41,10 +53,8 @@ struct flow_request {
 
 	struct flow *flow;
 	uint32_t *function_of; /* of each probe of the session */
-	const struct ax_probe_record *record;
-	size_t record_len;
-	uint64_t image; /* what is added to the file's addresses in the record's process */
-	uint64_t start_ns, looked_ns, dropped;
+	struct flow_lines lines;
+	uint64_t looked_ns, dropped;
 	/* records that were lost, which is said before the first one that came later than this */
 	uint64_t lost, lost_until_ns;
 };
@@ -58,11 +68,11 @@ uint32_t flow_function_at(const struct flow_request *q, uint64_t offset);
 int flow_put_record(struct trace *t, const struct ax_probe_record *r, size_t len);
 int flow_put_end(struct trace *t, struct error *e);
 /* 0 or a negative errno. `end`: nothing comes after it. */
-int flow_flush_ctf(struct flow_request *q, bool end);
+int flow_flush_ctf(struct flow_lines *q, bool end);
 
-/* line.c */
+/* line.c: `arg` is struct flow_lines */
 int flow_put_step(void *arg, const struct flow_step *s);
-void flow_put_loss(struct flow_request *q, uint64_t lost);
+void flow_put_loss(struct flow_lines *q, uint64_t lost);
 
 extern const struct command cmd_trace_flow;
 

@@ -14,7 +14,7 @@ static void put_fixed(struct trace_out *o, uint64_t ns)
 	trace_out_char(o, (char)('0' + ns % NS_PER_US / 100));
 }
 
-static uint64_t elapsed(const struct flow_request *q, const struct flow_step *s)
+static uint64_t elapsed(const struct flow_lines *q, const struct flow_step *s)
 {
 	return s->time_ns > q->start_ns ? s->time_ns - q->start_ns : 0;
 }
@@ -23,7 +23,7 @@ static uint64_t elapsed(const struct flow_request *q, const struct flow_step *s)
 
 /* Where a call came from is known even when the process has ended by now, if it is in the same
  * file. */
-static bool put_caller_here(struct flow_request *q, uint64_t back)
+static bool put_caller_here(struct flow_lines *q, uint64_t back)
 {
 	uint64_t address = back - q->image;
 	const struct flow_function *fn = &q->functions[0];
@@ -35,46 +35,46 @@ static bool put_caller_here(struct flow_request *q, uint64_t back)
 	    address <= s.address || address - s.address > s.size)
 		return false;
 	name = s.demangled ? s.demangled : s.name;
-	if (q->t.json)
-		trace_out_json(&q->t.out, name, strlen(name));
+	if (q->t->json)
+		trace_out_json(&q->t->out, name, strlen(name));
 	else
-		trace_out_safe(&q->t.out, name, strlen(name));
+		trace_out_safe(&q->t->out, name, strlen(name));
 	return true;
 }
 
-static void put_caller(struct flow_request *q, const struct flow_step *s)
+static void put_caller(struct flow_lines *q, const struct flow_step *s)
 {
-	struct trace_out *o = &q->t.out;
+	struct trace_out *o = &q->t->out;
 	const char *jumped = s->jumped ? q->functions[s->caller].name : NULL;
 
-	if (!q->callers && !q->under_name)
+	if (!q->callers)
 		return;
 	/* another tracer's trampoline is in the place of the address */
 	if (!jumped && (!s->event->back || flow_is_trampoline(s->event->back)))
 		return;
-	trace_out_text(o, q->t.json ? ",\"caller\":"
-			  : jumped  ? "  jumped to from "
-				    : "  called from ");
-	if (jumped && q->t.json)
+	trace_out_text(o, q->t->json ? ",\"caller\":"
+			  : jumped   ? "  jumped to from "
+				     : "  called from ");
+	if (jumped && q->t->json)
 		trace_out_json(o, jumped, strlen(jumped));
 	else if (jumped)
 		trace_out_safe(o, jumped, strlen(jumped));
 	else if (!put_caller_here(q, s->event->back))
-		trace_put_symbol(&q->t, s->pid, s->event->back - 1);
+		trace_put_symbol(q->t, s->pid, s->event->back - 1);
 }
 
 /* --- values --- */
 
-static void put_arguments(struct flow_request *q)
+static void put_arguments(struct flow_lines *q)
 {
 	const struct ax_probe_record *r = q->record;
-	const struct fetch *f = session_fetch(q->t.session, r->probe);
-	struct trace_out *o = &q->t.out;
+	const struct fetch *f = session_fetch(q->t->session, r->probe);
+	struct trace_out *o = &q->t->out;
 
 	for (size_t i = FLOW_VALUES; i < f->n_values && i < r->n_values; i++) {
 		const char *name = f->values[i].name;
 
-		if (q->t.json) {
+		if (q->t->json) {
 			trace_out_text(o, i > FLOW_VALUES ? "," : "");
 			trace_out_json(o, name, strlen(name));
 			trace_out_char(o, ':');
@@ -83,21 +83,21 @@ static void put_arguments(struct flow_request *q)
 			trace_out_safe(o, name, strlen(name));
 			trace_out_char(o, '=');
 		}
-		trace_put_value(&q->t, r, q->record_len, i, &f->values[i]);
+		trace_put_value(q->t, r, q->record_len, i, &f->values[i]);
 	}
 }
 
 /* What a function returns is one value; of a struct in two registers, its members. */
-static void put_returned(struct flow_request *q)
+static void put_returned(struct flow_lines *q)
 {
 	const struct ax_probe_record *r = q->record;
-	const struct fetch *f = session_fetch(q->t.session, r->probe);
-	struct trace_out *o = &q->t.out;
+	const struct fetch *f = session_fetch(q->t->session, r->probe);
+	struct trace_out *o = &q->t->out;
 
 	if (!f->n_values || !r->n_values)
 		return;
-	trace_out_text(o, q->t.json ? ",\"return\":" : " = ");
-	trace_put_value(&q->t, r, q->record_len, 0, &f->values[0]);
+	trace_out_text(o, q->t->json ? ",\"return\":" : " = ");
+	trace_put_value(q->t, r, q->record_len, 0, &f->values[0]);
 }
 
 /* --- text --- */
@@ -121,10 +121,10 @@ static void put_column(struct trace_out *o, const char *text, size_t len, size_t
 	trace_out_put(o, text, len);
 }
 
-static void put_head(struct flow_request *q, const struct flow_step *s)
+static void put_head(struct flow_lines *q, const struct flow_step *s)
 {
 	const struct ax_probe_record *r = q->record;
-	struct trace_out *o = &q->t.out;
+	struct trace_out *o = &q->t->out;
 	uint64_t us = elapsed(q, s);
 	char buf[64];
 	int n = snprintf(buf, sizeof(buf), "%llu.%llu", (unsigned long long)(us / NS_PER_US),
@@ -136,7 +136,7 @@ static void put_head(struct flow_request *q, const struct flow_step *s)
 	n = snprintf(buf, sizeof(buf), s->thread >> 32 ? "0x%llx" : "%llu",
 		     (unsigned long long)s->thread);
 	put_column(o, buf, (size_t)n, THREAD_WIDTH);
-	if ((!q->t.options.pid || q->t.options.follow || q->t.whom.n > 1) && r) {
+	if ((!q->t->options.pid || q->t->options.follow || q->t->whom.n > 1) && r) {
 		trace_out_char(o, ' ');
 		trace_out_safe(o, r->comm, strnlen(r->comm, sizeof(r->comm)));
 	}
@@ -144,10 +144,10 @@ static void put_head(struct flow_request *q, const struct flow_step *s)
 		trace_out_text(o, "  ");
 }
 
-static void put_text(struct flow_request *q, const struct flow_step *s)
+static void put_text(struct flow_lines *q, const struct flow_step *s)
 {
 	const char *name = q->functions[s->function].name;
-	struct trace_out *o = &q->t.out;
+	struct trace_out *o = &q->t->out;
 
 	put_head(q, s);
 	trace_out_text(o, s->what == FLOW_ENTRY ? "-> " : "<- ");
@@ -169,7 +169,7 @@ static void put_text(struct flow_request *q, const struct flow_step *s)
 
 /* --- JSON --- */
 
-static void put_json(struct flow_request *q, const struct flow_step *s)
+static void put_json(struct flow_lines *q, const struct flow_step *s)
 {
 	static const char *const events[] = {
 		[FLOW_ENTRY] = "entry",	  [FLOW_RETURN] = "return",   [FLOW_ORPHAN] = "return",
@@ -177,8 +177,8 @@ static void put_json(struct flow_request *q, const struct flow_step *s)
 		[FLOW_DEEP] = "deep",	  [FLOW_UNPROBED] = "unseen", [FLOW_OPEN] = "open",
 	};
 	const char *name = q->functions[s->function].name;
-	uint64_t real = s->time_ns + (uint64_t)q->t.real_offset_ns;
-	struct trace_out *o = &q->t.out;
+	uint64_t real = s->time_ns + (uint64_t)q->t->real_offset_ns;
+	struct trace_out *o = &q->t->out;
 
 	trace_out_printf(
 		o, "{\"time\":%llu.%09llu,\"elapsed_us\":", (unsigned long long)(real / 1000000000),
@@ -212,33 +212,33 @@ static void put_json(struct flow_request *q, const struct flow_step *s)
 
 int flow_put_step(void *arg, const struct flow_step *s)
 {
-	struct flow_request *q = arg;
+	struct flow_lines *q = arg;
 
-	if (q->t.json)
+	if (q->t->json)
 		put_json(q, s);
 	else if (s->what != FLOW_UNPROBED)
 		put_text(q, s);
 	if (q->ctf)
-		return json_ctf_take(q->ctf, s->time_ns, &q->t.out);
-	return q->t.out.error ? -EIO : 0;
+		return json_ctf_take(q->ctf, s->time_ns, &q->t->out);
+	return q->t->out.error ? -EIO : 0;
 }
 
-int flow_flush_ctf(struct flow_request *q, bool end)
+int flow_flush_ctf(struct flow_lines *q, bool end)
 {
 	struct session_totals totals;
 
 	if (!q->ctf || (!end && !json_ctf_is_due(q->ctf)))
 		return 0;
-	session_totals(q->t.session, &totals);
+	session_totals(q->t->session, &totals);
 	return json_ctf_flush(q->ctf, totals.dropped, end);
 }
 
-void flow_put_loss(struct flow_request *q, uint64_t lost)
+void flow_put_loss(struct flow_lines *q, uint64_t lost)
 {
 	if (q->ctf) /* each packet of events says how many were */
 		return;
-	trace_out_printf(&q->t.out,
-			 q->t.json ? "{\"event\":\"gap\",\"records\":%llu}\n"
-				   : "        --- about here %llu records were lost ---\n",
+	trace_out_printf(&q->t->out,
+			 q->t->json ? "{\"event\":\"gap\",\"records\":%llu}\n"
+				    : "        --- about here %llu records were lost ---\n",
 			 (unsigned long long)lost);
 }

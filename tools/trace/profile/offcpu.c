@@ -23,9 +23,38 @@ static int load(struct ready *r, struct error *e)
 	return watch_offcpu_load(&r->options, &x, &r->watch, e);
 }
 
+/* Who is switched to is not the one that the event happens in. */
+static int write_offcpu(const struct ready *r, FILE *f)
+{
+	const struct profile *p = r->own;
+	if (p->format > PROFILE_JSON)
+		return -ENOTSUP;
+	fprintf(f,
+		"# those that wait still at the end are not in it\n"
+		"tracepoint:sched:sched_switch if %s%s {\n",
+		p->preempted ? "" : "(prev_state & 0xff) != 0 && ",
+		p->kernel_threads ? "prev_pid != 0" : "$task->mm != 0");
+	fputs("\tset map.off[prev_pid] = nsecs;\n\tset map.kernel[prev_pid] = kstack;\n"
+	      "\tset map.user[prev_pid] = ustack;\n\tset map.who[prev_pid] = comm\n}\n"
+	      "tracepoint:sched:sched_switch anywhere if map.off[next_pid] {\n"
+	      "\tstats nsecs-map.off[next_pid] by comm=map.who[next_pid] "
+	      "map.kernel[next_pid]:kstack map.user[next_pid]:ustack as waits",
+	      f);
+	if (p->least_ms)
+		fprintf(f, " if nsecs-map.off[next_pid] >= %u000000", p->least_ms);
+	fputs(";\n\tset map.off[next_pid] = 0;\n\tset map.user[next_pid] = 0;\n"
+	      "\tset map.kernel[next_pid] = 0;\n\tset map.who[next_pid] = \"\"\n}\n",
+	      f);
+	return 0;
+}
+
 static int run_offcpu(struct cmd *c, int argc, char **argv)
 {
-	struct profile p = {.r.load = load, .r.after_attach = after_attach, .waits = true};
+	struct profile p = {.r = {.load = load,
+				  .after_attach = after_attach,
+				  .write_script = write_offcpu,
+				  .no_script = PROFILE_NO_SCRIPT},
+			    .waits = true};
 
 	return profile_run(&p, c, argc, argv);
 }

@@ -198,9 +198,24 @@ static int load(struct ready *r, struct error *e)
 	return watch_profile_load(&r->options, p->stack == 0, p->hz, &r->watch, e);
 }
 
+static int write_profile(const struct ready *r, FILE *f)
+{
+	const struct profile *p = r->own;
+
+	if (p->format > PROFILE_JSON)
+		return -ENOTSUP;
+	if (!p->stack)
+		fputs("# callers are found by frame pointers here\n", f);
+	fprintf(f, "profile:%u { count by pid comm kstack ustack as samples }\n", p->hz);
+	return 0;
+}
+
 static int run_profile(struct cmd *c, int argc, char **argv)
 {
-	struct profile p = {.r.load = load, .r.after_attach = after_attach};
+	struct profile p = {.r = {.load = load,
+				  .after_attach = after_attach,
+				  .write_script = write_profile,
+				  .no_script = PROFILE_NO_SCRIPT}};
 
 	return profile_run(&p, c, argc, argv);
 }

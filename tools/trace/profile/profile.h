@@ -87,6 +87,7 @@ struct profile {
 /* The whole of a command, which says how it loads and begins, and frees it. */
 int profile_run(struct profile *p, struct cmd *c, int argc, char **argv);
 extern const struct words profile_formats;
+#define PROFILE_NO_SCRIPT "a script prints tables, no graphs: expected -o text or json"
 
 /* show.c: writes what was collected. */
 int profile_show(struct profile *p, struct error *e);

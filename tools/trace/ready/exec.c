@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "tools/trace/ready/ready.h"
+#include "tools/trace/ready/scripts.h"
 #include "probes/build/path.h"
 #include "probes/watch/exec.h"
 
@@ -302,12 +303,26 @@ static int load(struct ready *r, struct error *e)
 	return watch_exec_load(&r->options, &q->x, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	if (q->x.env || q->x.cwd || q->x.exits)
+		return -ENOTSUP;
+	script_exec(q->x.failed, f);
+	return 0;
+}
+
 static int run_exec(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
 		      .heading = "TIME                PID    PPID   UID COMM            RET     "
 				 "COMMAND\n",
+		      .write_script = write_script,
+		      .no_script =
+			      "environments, directories and how commands end are put together "
+			      "by 'ax trace exec' alone: expected no option but -x",
 		      .load = load,
 		      .put = put,
 		      .own = &a.q},

@@ -5,6 +5,7 @@
 #include "probes/build/path.h"
 #include "probes/tally/files.h"
 #include "tools/trace/ready/tally.h"
+#include "tools/trace/ready/scripts.h"
 #include "tools/lib/text.h"
 
 enum order { ORDER_BYTES, ORDER_TIME, ORDER_CALLS };
@@ -228,10 +229,19 @@ static int load(struct ready *r, struct error *e)
 	return tally_files_load(&r->options, (enum ax_tally_by)q->view.by, q->all, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	script_files(&q->view, q->all, f);
+	return 0;
+}
+
 static int run_files(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
+		      .write_script = write_script,
 		      .load = load,
 		      .put = put,
 		      .read_counts = read_counts,

@@ -3,6 +3,7 @@
 #include "probes/kvm/exits.h"
 #include "probes/kvm/layout.h"
 #include "tools/trace/ready/hypercall_table.h"
+#include "tools/trace/ready/scripts.h"
 
 struct request {
 	const char *nr;
@@ -175,11 +176,23 @@ struct args {
 	struct request q;
 };
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	script_hypercalls(
+		&(struct script_hypercalls){
+			.only = q->nr, .all = q->all, .live = q->live, .nr = q->wanted.nr},
+		f);
+	return 0;
+}
+
 static int run_hypercall(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
 		      .check = check,
+		      .write_script = write_script,
 		      .load = load,
 		      .put = put,
 		      .after_attach = after_attach,

@@ -4,6 +4,7 @@
 #include "probes/tally/locks.h"
 #include "tools/trace/ready/stacks.h"
 #include "tools/trace/ready/tally.h"
+#include "tools/trace/ready/scripts.h"
 
 #define FRAMES	  32
 #define LINES_MAX 16384
@@ -234,11 +235,20 @@ static int load(struct ready *r, struct error *e)
 	return tally_locks_load(&r->options, &q->x, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	script_locks(q->least_ms * UINT64_C(1000000), q->x.all, q->view.hist, f);
+	return 0;
+}
+
 static int run_locks(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
 		      .check = check,
+		      .write_script = write_script,
 		      .load = load,
 		      .put = put,
 		      .at_end = at_end,

@@ -4,6 +4,7 @@
 #include "probes/tally/heap.h"
 #include "tools/trace/ready/stacks.h"
 #include "tools/trace/ready/tally.h"
+#include "tools/trace/ready/scripts.h"
 #include "tools/lib/text.h"
 
 enum order { ORDER_LEFT, ORDER_ALLOCATED };
@@ -326,10 +327,23 @@ static int load(struct ready *r, struct error *e)
 	return tally_heap_load(&r->options, &x, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	if (q->older_ms)
+		return -ENOTSUP;
+	script_malloc(&q->files, f);
+	return 0;
+}
+
 static int run_malloc(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
+		      .write_script = write_script,
+		      .no_script = "--older looks at each piece that is left, and a script cannot "
+				   "go through all of a map: expected no --older",
 		      .load = load,
 		      .read_counts = read_counts,
 		      .put_counts = put_counts,

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include "tools/trace/ready/ready.h"
+#include "tools/trace/ready/scripts.h"
 #include "probes/watch/open.h"
 
 #define FLAGS_MAX 512
@@ -200,6 +201,16 @@ static int load(struct ready *r, struct error *e)
 	return watch_open_load(&r->options, &q->x, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	if (q->pattern)
+		return -ENOTSUP;
+	script_open(q->x.failed_only, f);
+	return 0;
+}
+
 static int run_open(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
@@ -208,6 +219,9 @@ static int run_open(struct cmd *c, int argc, char **argv)
 		      .heading = "TIME                PID COMM               TOOK RESULT  FLAGS "
 				 "AND MODE                NAME\n",
 		      .check = check,
+		      .write_script = write_script,
+		      .no_script = "a script compares texts as wholes: expected no pattern, but "
+				   "perhaps 'if' in the script",
 		      .load = load,
 		      .put = put,
 		      .own = &a.q},

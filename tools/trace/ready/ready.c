@@ -419,6 +419,32 @@ static int go_on(struct ready *r, struct error *e)
 	return err < 0 ? cmd_failed(r->c, e) : status;
 }
 
+static int show_script(struct ready *r)
+{
+	struct trace_script_options o = {
+		.args = &r->args, .whom = &r->whom, .duration_ms = r->duration_ms};
+	autofree char *text = NULL;
+	struct error e = {0};
+	size_t size = 0;
+	FILE *f;
+	int err;
+
+	if (check(r, &e) < 0)
+		return cmd_usage(r->c, "%s", e.text);
+	if (r->count)
+		return cmd_usage(r->c, "a script ends by 'exit if': expected no -n");
+	f = open_memstream(&text, &size);
+	if (!f)
+		return cmd_usage(r->c, "out of memory");
+	err = r->write_script ? r->write_script(r, f) : -ENOTSUP;
+	if (fclose(f) || err < 0)
+		return cmd_usage(r->c, "%s", r->no_script);
+	o.follow = !r->alone && (r->whom.n || r->args.command);
+	trace_write_script_options(&o, stdout);
+	fputs(text, stdout);
+	return cmd_finish(r->c, CMD_OK);
+}
+
 static int run(struct ready *r, int argc, char **argv)
 {
 	const char *word = r->word && argc ? argv[0] : NULL;
@@ -432,6 +458,8 @@ static int run(struct ready *r, int argc, char **argv)
 		return cmd_usage(r->c, "unexpected word '%.100s'", argv[0]);
 	if (r->check && r->check(r, word, &e) < 0)
 		return cmd_usage(r->c, "%s", e.text);
+	if (r->c->shows_script)
+		return show_script(r);
 	if (!begin(r, &status))
 		return status;
 	if (r->heading && !r->json)

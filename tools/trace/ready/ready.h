@@ -22,6 +22,9 @@ struct ready {
 	/* More about the command line (word: NULL if there is none), before anything is begun.
 	 * Below 0, with a sentence: what is expected instead. May be NULL. */
 	int (*check)(struct ready *r, const char *word, struct error *e);
+	/* What it does, as clauses of a script; NULL: there is no such script, for this reason. */
+	int (*write_script)(const struct ready *r, FILE *f);
+	const char *no_script;
 	/* Loads the programs into r->watch with r->options. Below 0, with a sentence. */
 	int (*load)(struct ready *r, struct error *e);
 	/* of the command line */

@@ -6,6 +6,7 @@
 
 #include "probes/tally/signals.h"
 #include "tools/trace/ready/tally.h"
+#include "tools/trace/ready/scripts.h"
 
 struct request {
 	struct tally_signals_options x;
@@ -219,6 +220,14 @@ static int load(struct ready *r, struct error *e)
 	return tally_signals_load(&r->options, &q->x, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	script_signals(r, q->x.signal, q->x.refused, f);
+	return 0;
+}
+
 static int run_signals(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
@@ -227,6 +236,7 @@ static int run_signals(struct cmd *c, int argc, char **argv)
 		      .heading = "TIME            SIGNAL     CODE          RESULT              PID "
 				 "SENDER       APP             PID RECEIVER     APP\n",
 		      .check = check,
+		      .write_script = write_script,
 		      .load = load,
 		      .put = put,
 		      .own = &a.q},

@@ -3,6 +3,7 @@
 #include "probes/kernel/syscalls.h"
 #include "probes/tally/syscalls.h"
 #include "tools/trace/ready/tally.h"
+#include "tools/trace/ready/scripts.h"
 
 struct line {
 	struct ax_syscall_key key;
@@ -178,10 +179,19 @@ static int load(struct ready *r, struct error *e)
 	return tally_syscalls_load(&r->options, (enum ax_tally_by)q->view.by, &r->watch, e);
 }
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	script_syscalls(&q->view, f);
+	return 0;
+}
+
 static int run_syscalls(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
+		      .write_script = write_script,
 		      .load = load,
 		      .read_counts = read_counts,
 		      .put_counts = put_counts,

@@ -286,6 +286,10 @@ static int run_tcp(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
 		.r = {.c = c,
+		      .no_script =
+			      "connections are followed from their beginning to their end by "
+			      "programs that know their addresses: there is no script that does "
+			      "this",
 		      .load = load,
 		      .put = put,
 		      .after_attach = after_attach,

@@ -4,6 +4,7 @@
 
 #include "probes/tally/tls.h"
 #include "tools/trace/ready/tally.h"
+#include "tools/trace/ready/scripts.h"
 
 #define HEX_LINE      16
 #define BYTES_DEFAULT 4096
@@ -374,6 +375,14 @@ struct args {
 	struct request q;
 };
 
+static int write_script(const struct ready *r, FILE *f)
+{
+	const struct request *q = r->own;
+
+	script_tls(&q->files, (enum script_bytes)q->format, f);
+	return 0;
+}
+
 static int run_tls(struct cmd *c, int argc, char **argv)
 {
 	struct args a = {
@@ -381,6 +390,7 @@ static int run_tls(struct cmd *c, int argc, char **argv)
 		      .heading = "TIME                PID COMM         APP      LIBRARY CONN  "
 				 "DATA\n",
 		      .check = check,
+		      .write_script = write_script,
 		      .load = load,
 		      .put = put,
 		      .put_more = put_more,

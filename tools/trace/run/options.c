@@ -163,7 +163,7 @@ static int show_request(struct request *q, enum trace_action action, int argc, c
 	return cmd_finish(q->t.c, CMD_OK);
 }
 
-static int run_or_show(struct cmd *c, int argc, char **argv, enum trace_action action, bool show)
+static int run(struct cmd *c, int argc, char **argv, enum trace_action action)
 {
 	struct request q = {.t = {.c = c, .out.fd = -1}};
 	int status;
@@ -173,8 +173,8 @@ static int run_or_show(struct cmd *c, int argc, char **argv, enum trace_action a
 		q.t.options.exact = q.arming.exact;
 		q.t.options.types = q.arming.types;
 		cmd_output();
-		status = show ? show_request(&q, action, argc, argv)
-			      : run_request(&q, action, argc, argv);
+		status = c->shows_script ? show_request(&q, action, argc, argv)
+					 : run_request(&q, action, argc, argv);
 	}
 	trace_free(&q.t);
 	trace_args_free(&q.args);
@@ -182,62 +182,6 @@ static int run_or_show(struct cmd *c, int argc, char **argv, enum trace_action a
 	strv_free(&q.arming.disarmed_by);
 	return status;
 }
-
-static int run(struct cmd *c, int argc, char **argv, enum trace_action action)
-{
-	return run_or_show(c, argc, argv, action, false);
-}
-
-/* The options of the other command are those that it has: it becomes the one that runs. */
-static int run_show_script(struct cmd *c, int argc, char **argv)
-{
-	static const struct {
-		const struct command *command;
-		enum trace_action action;
-	} shown[] = {
-		{&cmd_trace_watch, TRACE_WATCH},     {&cmd_trace_count, TRACE_COUNT},
-		{&cmd_trace_hist, TRACE_HIST},	     {&cmd_trace_stats, TRACE_STATS},
-		{&cmd_trace_latency, TRACE_LATENCY},
-	};
-	int status;
-
-	for (size_t i = 0; argc && i < ARRAY_SIZE(shown); i++)
-		if (streq(argv[0], command_word(shown[i].command))) {
-			c->command = shown[i].command;
-			c->name = shown[i].command->name;
-			return run_or_show(c, argc - 1, argv + 1, shown[i].action, true);
-		}
-	if (argc && argv[0][0] == '-') {
-		if (!cmd_begin(c, c, &argc, argv, &status))
-			return status;
-	}
-	return cmd_usage(c, "expected watch, count, hist, stats or latency, and what would be "
-			    "behind it, as in 'ax trace show-script count PROBE by comm'");
-}
-
-static const char *shown_verb(size_t i)
-{
-	static const char *const verbs[] = {"watch", "count", "hist", "stats", "latency"};
-
-	return i < ARRAY_SIZE(verbs) ? verbs[i] : NULL;
-}
-
-static const struct words shown_verbs = {.nth = shown_verb};
-
-const struct command cmd_trace_show_script = {
-	.name = "trace show-script",
-	.about = "print what another command would be as a script",
-	.run = run_show_script,
-	.syntax =
-		{
-			.usage = "ax trace show-script watch|count|hist|stats|latency PROBE ...",
-			.about = "Prints the script of 'ax trace run' that does what another "
-				 "command does, to begin one of one's own with.",
-			.args = {&shown_verbs},
-			.rest = &trace_probe_words,
-			.command_follows = true,
-		},
-};
 
 const struct opt trace_opts[] = {
 	[TRACE_OPT_PID] = {"pid", 'p', OPT_STRINGS, "PID",
@@ -321,7 +265,7 @@ static const struct opt linear[] = {
 
 static const char *probe_kind(size_t i)
 {
-	return i <= PROBE_TRACEPOINT ? probe_kind_name((enum probe_kind)i) : NULL;
+	return i <= PROBE_PROFILE ? probe_kind_name((enum probe_kind)i) : NULL;
 }
 
 const struct words trace_probe_words = {.nth = probe_kind, .suffix = ":"};

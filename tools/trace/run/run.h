@@ -131,12 +131,20 @@ int trace_child_end(struct trace_child *c, bool *by_itself);
 
 /* --- show_script.c --- */
 
+/* What stays an option of the command line: whose, how long and where to. */
+struct trace_script_options {
+	const struct trace_args *args;
+	const struct trace_whom *whom;
+	bool follow, exact;
+	uint32_t duration_ms;
+};
+void trace_write_script_options(const struct trace_script_options *o, FILE *f);
+
 /* What the command line asks for, as a script of ax trace run. `buckets`: of -l, or NULL. -ENOMEM
  */
 int trace_write_script(const struct trace *t, const struct trace_args *a, const char *buckets,
 		       FILE *f);
 
-extern const struct command cmd_trace_show_script;
 extern const struct command cmd_trace_watch;
 extern const struct command cmd_trace_count;
 extern const struct command cmd_trace_hist;

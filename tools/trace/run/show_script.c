@@ -102,13 +102,16 @@ static int write_part(const struct trace *t, const struct session_part *p, const
 	return r;
 }
 
-/* What stays an option of the command line. */
-static void write_options(const struct trace *t, const struct trace_args *a, FILE *f)
+void trace_write_script_options(const struct trace_script_options *o, FILE *f)
 {
+	static const char *const formats[] = {
+		[TRACE_TEXT] = "", [TRACE_JSON] = " -o json", [TRACE_CTF] = " -o ctf"};
+	const struct trace_args *a = o->args;
+
 	fputs("# ax trace run", f);
-	for (size_t i = 0; i < t->whom.n; i++)
-		fprintf(f, "%s%u", i ? "," : " -p ", t->whom.v[i]);
-	if (a->follow)
+	for (size_t i = 0; i < o->whom->n; i++)
+		fprintf(f, "%s%u", i ? "," : " -p ", o->whom->v[i]);
+	if (o->follow)
 		fputs(" -f", f);
 	if (a->command)
 		fprintf(f, " -c '%s'", a->command);
@@ -116,20 +119,17 @@ static void write_options(const struct trace *t, const struct trace_args *a, FIL
 		fprintf(f, " --app %s", a->app);
 	if (a->cgroup)
 		fprintf(f, " --cgroup %s", a->cgroup);
-	if (t->duration_ms)
-		fprintf(f, " -d %ums", t->duration_ms);
-	if (t->options.exact)
+	if (o->duration_ms)
+		fprintf(f, " -d %ums", o->duration_ms);
+	if (o->exact)
 		fputs(" --exact", f);
-	if (t->options.frame_pointers)
+	if (a->stack == 1)
 		fputs(" --stack fp", f);
 	if (a->buffer_mib)
 		fprintf(f, " --buffer %u", a->buffer_mib);
-	if (t->json)
-		fputs(" -o json", f);
-	if (t->ctf_path)
-		fputs(" -o ctf", f);
-	if (t->path || t->ctf_path)
-		fprintf(f, " -O %s", t->path ? t->path : t->ctf_path);
+	fputs(formats[a->output], f);
+	if (a->path)
+		fprintf(f, " -O %s", a->path);
 	fputs(" FILE\n", f);
 }
 
@@ -147,7 +147,12 @@ int trace_write_script(const struct trace *t, const struct trace_args *a, const 
 {
 	int r = 0;
 
-	write_options(t, a, f);
+	trace_write_script_options(&(struct trace_script_options){.args = a,
+								  .whom = &t->whom,
+								  .follow = a->follow,
+								  .exact = t->options.exact,
+								  .duration_ms = t->duration_ms},
+				   f);
 	for (size_t turn = 0; turn < ARRAY_SIZE(order); turn++)
 		for (size_t i = 0; r == 0 && i < t->n_parts; i++)
 			if (order_of(t->parts[i].action) == order[turn])

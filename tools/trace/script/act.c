@@ -109,7 +109,7 @@ int script_act(struct script_run *run, const struct ax_probe_record *r, size_t l
 	bool end = is_of_end(run, part);
 
 	if (run->exited && !end) {
-		run->unshown += step->verb == SCRIPT_WATCH || step->verb == SCRIPT_PRINT;
+		run->unshown += step->verb <= SCRIPT_FLOW;
 		return 0;
 	}
 	switch (step->verb) {
@@ -117,6 +117,8 @@ int script_act(struct script_run *run, const struct ax_probe_record *r, size_t l
 		return trace_put_record(&run->t, r, len);
 	case SCRIPT_PRINT:
 		return script_print(run, step, r, len);
+	case SCRIPT_FLOW:
+		return script_flow(run, r, len);
 	case SCRIPT_SHOW:
 		run->shown |= end;
 		script_show(run, step->tables, r->time_ns + (uint64_t)run->t.real_offset_ns);

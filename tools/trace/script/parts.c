@@ -12,13 +12,14 @@ static int fault(const struct script_run *run, const struct script_step *step, i
 static enum trace_action action_of(const struct script_step *step)
 {
 	static const enum trace_action actions[] = {
-		[SCRIPT_WATCH] = TRACE_WATCH, [SCRIPT_PRINT] = TRACE_PRINT,
-		[SCRIPT_COUNT] = TRACE_COUNT, [SCRIPT_HIST] = TRACE_HIST,
-		[SCRIPT_STATS] = TRACE_STATS, [SCRIPT_LATENCY] = TRACE_LATENCY,
-		[SCRIPT_START] = TRACE_START, [SCRIPT_SET] = TRACE_SET,
-		[SCRIPT_ARM] = TRACE_ARM,     [SCRIPT_DISARM] = TRACE_DISARM,
-		[SCRIPT_SHOW] = TRACE_PRINT,  [SCRIPT_CLEAR] = TRACE_PRINT,
-		[SCRIPT_EXIT] = TRACE_PRINT,  [SCRIPT_GATE] = TRACE_SET,
+		[SCRIPT_WATCH] = TRACE_WATCH,	  [SCRIPT_PRINT] = TRACE_PRINT,
+		[SCRIPT_FLOW] = TRACE_WATCH,	  [SCRIPT_COUNT] = TRACE_COUNT,
+		[SCRIPT_HIST] = TRACE_HIST,	  [SCRIPT_STATS] = TRACE_STATS,
+		[SCRIPT_LATENCY] = TRACE_LATENCY, [SCRIPT_START] = TRACE_START,
+		[SCRIPT_SET] = TRACE_SET,	  [SCRIPT_ARM] = TRACE_ARM,
+		[SCRIPT_DISARM] = TRACE_DISARM,	  [SCRIPT_SHOW] = TRACE_PRINT,
+		[SCRIPT_CLEAR] = TRACE_PRINT,	  [SCRIPT_EXIT] = TRACE_PRINT,
+		[SCRIPT_GATE] = TRACE_SET,
 	};
 
 	return actions[step->verb];
@@ -39,9 +40,12 @@ static void make_part(struct script_run *run, const struct script_step *step)
 		.on = step->on.n_args ? &step->on.args[0] : NULL,
 		.table = step->table,
 		.follows = step->follows,
+		.all_parameters = step->all_parameters,
+		.move = step->verb == SCRIPT_FLOW,
+		.anywhere = step->anywhere,
 		.timer = step->timer,
 		.variable = step->variable,
-		.of_thread = step->of_thread,
+		.kind = step->kind,
 		.adds = step->adds,
 		.likes = step->likes,
 		.n_likes = step->n_likes,
@@ -71,6 +75,7 @@ int script_make_parts(struct script_run *run, struct error *e)
 
 	for (size_t i = 0; r == 0 && i < run->script.n_steps; i++)
 		make_part(run, &run->script.steps[i]);
+	run->t.options.texts = run->script.texts;
 	run->t.script = run->parts;
 	run->t.n_script = run->n_parts;
 	return r;

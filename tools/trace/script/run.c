@@ -202,6 +202,8 @@ static int finish(struct script_run *run, struct error *e)
 	r = r < 0 ? r : run_event(run, SCRIPT_END, e);
 	r = r < 0 ? r : take_all_records(run, e);
 	r = r < 0 ? r : give_records(run, UINT64_MAX, e);
+	if (r == 0 && script_flow_end(run) < 0)
+		r = not_written(run, e);
 	if (r < 0)
 		return r;
 	flush_ctf(run, true);

@@ -19,6 +19,7 @@ static void run_free(struct script_run *run)
 	for (size_t i = 0; i < ARRAY_SIZE(run->cleared); i++)
 		session_table_free(&run->cleared[i]);
 	order_free(&run->order);
+	script_calls_free(&run->calls);
 	trace_out_close(&run->piece);
 	trace_free(&run->t);
 	script_free(&run->script);

@@ -4,6 +4,7 @@
 #define AX_TOOLS_TRACE_SCRIPT_SCRIPT_H
 
 #include "probes/script/script.h"
+#include "tools/trace/flow/flow.h"
 #include "tools/trace/run/run.h"
 #include "tools/trace/script/defaults.h"
 
@@ -28,6 +29,17 @@ int order_give(struct order *o, uint64_t until_ns,
 	       int (*f)(void *arg, const struct ax_probe_record *r, size_t len), void *arg);
 void order_free(struct order *o);
 
+/* --- flow.c: lines of calls --- */
+
+struct script_calls {
+	struct flow *flow; /* NULL: none came */
+	struct flow_lines lines;
+	struct flow_function *functions; /* by the session's names */
+	size_t n_functions;
+	uint8_t *returns;
+	uint64_t looked_ns, dropped;
+};
+
 /* --- the run --- */
 
 struct script_run {
@@ -39,6 +51,7 @@ struct script_run {
 	struct trace_child child;
 	struct trace_ends ends;
 	struct order order;
+	struct script_calls calls;
 	struct session_table cleared[SCRIPT_TABLES_MAX + 1]; /* what is not shown again */
 	uint64_t *next_ns;				     /* of each clause: `every` */
 	uint64_t end_ns, look_ns, flush_ns;
@@ -63,6 +76,12 @@ void script_show(struct script_run *run, uint32_t tables, uint64_t real_ns);
 /* All that has been counted, also what was cleared. */
 uint64_t script_counted(const struct script_run *run);
 void script_look(struct script_run *run);
+
+/* flow.c */
+int script_flow(struct script_run *run, const struct ax_probe_record *r, size_t len);
+/* Calls that have not returned. */
+int script_flow_end(struct script_run *run);
+void script_calls_free(struct script_calls *c);
 
 /* print.c */
 int script_print(struct script_run *run, const struct script_step *step,
