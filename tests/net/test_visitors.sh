@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# timeout: 120
+# timeout: 300
 # What is routed to a private app without egress from another machine: its answers leave for as long as the
 # connection lives, whatever connections the app next door has with machines that help it.
 . "$(dirname "$0")/lib.sh"
