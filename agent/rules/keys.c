@@ -285,7 +285,8 @@ static int unknown_key(const char *key, struct error *e)
 		return error_set(
 			e, -ENOENT,
 			"mark is no key of a rule: packets have no mark yet where XDP sees "
-			"them; rules of nft(8) and tc(8), which come behind it, know it");
+			"them, and lists for what leaves do not read it; rules of nft(8) and "
+			"tc(8) do, in both directions");
 	if (streq(key, "interface-group"))
 		return error_set(
 			e, -ENOENT,

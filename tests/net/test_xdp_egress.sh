@@ -111,7 +111,6 @@ refusal reflect "reflect sends back to the other" "rules: [{action: reflect}]"
 refusal cpu "past the work that another CPU" "rules: [{action: cpu 0}]"
 refusal balance "balancers take packets where they come in" \
 	"balancers: {b: {backends: ['10.0.0.1:80']}}" "rules: [{proto: tcp, dport: 80, action: balance b}]"
-refusal state "whose answer a packet is" "rules: [{state: established, action: pass}]"
 refusal "a trigger" "what starts commands comes in" "rules: [{proto: udp, action: drop, trigger: yes}]"
 refusal "a mode" "modes are XDP's" "mode: generic" "rules: []"
 refusal "a priority" "behind all other programs" "priority: 5" "rules: []"

@@ -194,6 +194,43 @@ static const struct row rows[] = {
 	{"one by the rules about nothing of ours", ERRORS, "icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting "
 	 "(tcp 10.0.0.2:4000 > 10.0.0.1:81)", DROPPED},
 };
+/* The same of what leaves. */
+static const struct row leaving[] = {
+	{"a segment that leaves", STATES, "tcp 10.0.0.2:4000 > 10.0.0.1:80 flags ack",
+	 BY_PASS("est")},
+	{"on IPv6 that leaves", STATES, "tcp [fd00::2]:4000 > [fd00::1]:80 flags ack",
+	 BY_PASS("est")},
+	{"of its other end, to here", STATES, "tcp 10.0.0.1:80 > 10.0.0.2:4000 flags fin",
+	 BY_PASS("est")},
+	{"a SYN that leaves", STATES, "tcp 10.0.0.2:4001 > 10.0.0.1:80 flags syn", BY_DROP("new")},
+	{"a listener's answer", STATES, "tcp 10.0.0.1:80 > 10.0.0.9:5 flags syn,ack",
+	 BY_PASS("est")},
+	{"a listener sends nothing else", STATES, "tcp 10.0.0.1:80 > 10.0.0.9:5 flags ack",
+	 BY_DROP("inv")},
+	{"an answer of nobody's", STATES, "tcp 10.0.0.1:81 > 10.0.0.9:5 flags syn,ack",
+	 BY_DROP("inv")},
+	{"a segment of nobody's", STATES, "tcp 10.0.0.2:4001 > 10.0.0.1:80 flags ack",
+	 BY_DROP("inv")},
+	{"that a port is closed", STATES, "tcp 10.0.0.2:4001 > 10.0.0.1:80 flags rst,ack",
+	 BY_DROP("new")},
+	{"a question by UDP", STATES, "udp 10.0.0.2:4000 > 10.0.0.1:53", BY_PASS("est")},
+	{"what a UDP server sends", STATES, "udp 10.0.0.2:5353 > 10.0.0.9:53", BY_DROP("new")},
+	{"too big, about what came", STATES, "icmp 10.0.0.2 > 10.0.0.1 type 3/4 quoting (tcp "
+	 "10.0.0.1:80 > 10.0.0.2:4000)", BY_PASS("rel")},
+	{"too big, about nothing", STATES, "icmp 10.0.0.2 > 10.0.0.1 type 3/4 quoting (tcp "
+	 "10.0.0.1:81 > 10.0.0.2:4000)", BY_DROP("inv")},
+	{"too big, to another one", STATES, "icmp 10.0.0.2 > 10.0.0.9 type 3/4 quoting (tcp "
+	 "10.0.0.1:80 > 10.0.0.2:4000)", BY_DROP("inv")},
+	{"what leaves: too big", FIREWALL, "icmp 10.0.0.2 > 10.0.0.1 type 3/4 quoting (tcp "
+	 "10.0.0.1:80 > 10.0.0.2:4000)", LET_ERROR("est")},
+	{"what leaves: too big, about nothing", FIREWALL, "icmp 10.0.0.2 > 10.0.0.1 type 3/4 "
+	 "quoting (tcp 10.0.0.1:81 > 10.0.0.2:4000)", NOT_ABOUT},
+	{"an answer's first fragment that leaves", STATES, "udp 10.0.0.2:4000 > 10.0.0.1:53 frag "
+	 "first data 'xxxxxxxx' | 18=2222 sum", BY_PASS("est")},
+	{"its later one that leaves", STATES, "udp 10.0.0.2 > 10.0.0.1 frag later data 'xxxxxxxx' | "
+	 "18=2222 sum", LATER_PASS},
+	{"ARP that leaves has none", STATES, "arp 10.0.0.1 > 10.0.0.2", LET_THROUGH(AX_REASON_ARP)},
+};
 /* clang-format on */
 
 /* --- the sockets --- */
@@ -256,6 +293,14 @@ static void test_row(void **state)
 
 	filter_load_once(row->list);
 	judge(row->packet, &row->x);
+}
+
+static void test_leaving(void **state)
+{
+	if (filter.direction != DIRECTION_EGRESS)
+		filter_to_egress(state);
+	test_row(state);
+	filter_to_ingress(state);
 }
 
 /* --- what comes and goes --- */
@@ -428,6 +473,14 @@ static void tracked_flows_are_established(void **state)
 	judge("udp 10.0.0.1:7778 > 10.0.0.2:4092", &(struct expect)BY_DROP("new"));
 	judge("icmp 192.0.2.9 > 10.0.0.2 type 3/4 quoting (udp 10.0.0.2:4092 > 10.0.0.1:7777)",
 	      &(struct expect)BY_PASS("rel"));
+	filter_to_egress(NULL);
+	filter_load(STATES);
+	assert_true(filter.g.layout.conntrack);
+	judge("udp 10.0.0.1:7777 > 10.0.0.2:4092", &(struct expect)BY_PASS("est"));
+	judge("udp 10.0.0.2:4092 > 10.0.0.1:7777", &(struct expect)BY_DROP("new"));
+	judge("icmp 10.0.0.1 > 10.0.0.2 type 3/3 quoting (udp 10.0.0.2:4092 > 10.0.0.1:7777)",
+	      &(struct expect)BY_PASS("rel"));
+	filter_to_ingress(NULL);
 	close(fd);
 	close(server);
 	assert_int_equal(system("nft delete table inet t"), 0);
@@ -435,13 +488,17 @@ static void tracked_flows_are_established(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[ARRAY_SIZE(rows) + 6];
-	size_t n = ARRAY_SIZE(rows);
+	static struct CMUnitTest tests[ARRAY_SIZE(rows) + ARRAY_SIZE(leaving) + 6];
+	size_t n = 0;
 
-	for (size_t i = 0; i < n; i++)
-		tests[i] = (struct CMUnitTest){.name = rows[i].name,
-					       .test_func = test_row,
-					       .initial_state = (void *)(uintptr_t)&rows[i]};
+	for (size_t i = 0; i < ARRAY_SIZE(leaving); i++)
+		tests[n++] = (struct CMUnitTest){.name = leaving[i].name,
+						 .test_func = test_leaving,
+						 .initial_state = (void *)(uintptr_t)&leaving[i]};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		tests[n++] = (struct CMUnitTest){.name = rows[i].name,
+						 .test_func = test_row,
+						 .initial_state = (void *)(uintptr_t)&rows[i]};
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_syn_after_the_end_is_new);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(no_program_chooses_a_socket_for_a_syn);
 	tests[n++] =

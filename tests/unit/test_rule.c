@@ -486,8 +486,8 @@ static void keys_are_known_and_come_once(void **state)
 			"trigger; did you mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);
 	assert_string_equal(e.text, "mark is no key of a rule: packets have no mark yet where XDP "
-				    "sees them; rules of nft(8) and tc(8), which come behind it, "
-				    "know it");
+				    "sees them, and lists for what leaves do not read it; rules of "
+				    "nft(8) and tc(8) do, in both directions");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);
 	assert_int_equal(rule_set(&r, &given, "dport", "22", &e), 0);
 	assert_int_equal(rule_set(&r, &given, "dport", "23", &e), -EEXIST);
