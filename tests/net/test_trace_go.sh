@@ -32,6 +32,13 @@ out=$(trace watch "uretprobe:$grow:main.add" arg0@entry:s64 arg1@entry:s64 retva
 is "values at the entry and the return belong together" "$(grep '"probe"' <<<"$out" |
 	jq -s 'map(.values | [.[]] | .[0] + .[1] + 3 == .[2]) | [length, all]' -c)" "[160,true]"
 
+# a number and an error of two words, of which none is nil when the text is no number
+out=$(trace watch "uretprobe:$grow:strconv.Atoi" 'text=arg0@entry:string[arg1@entry]' n=retval:s64 \
+	'no=retval1' if 'arg1@entry < 8' -c "$grow 20 x30")
+like "further results of a function" "$out" 'text="20" n=20 no=0
+.* text="x30" n=0 no=[1-9]'
+like "of words that there are" "$(trace watch "uretprobe:$BIN/grow:main.add" retval9 -c true)" "retval9"
+
 # in its frame, whose place stands only in .debug_frame
 line=$(awk '/if n == 0/ { print NR }' "$SRC/grow.go")
 out=$(trace watch "line:$grow:grow.go:$line" 'pad[5]:s64' if 'pad[5] == 5' -c "$grow 1 30")

@@ -325,6 +325,33 @@ uprobe:$PROBED:asked if arg0 == 1 {
 EOF
 is "a map has a variable for each number" "$(jq -r '.text // empty' "$T/out" | tr '\n' ' ')" "201 200 0 0 6697 ? later "
 
+cat >"$T/adds.c" <<'EOF'
+#include <pthread.h>
+__attribute__((noinline)) void hit(long n) { __asm__ volatile("" ::"r"(n) : "memory"); }
+static void *work(void *arg)
+{
+	for (int i = 0; i < 20000; i++)
+		hit(i % 3);
+	return arg;
+}
+int main(void)
+{
+	pthread_t t[4];
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&t[i], NULL, work, NULL))
+			return 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+EOF
+gcc -O1 -pthread -o "$T/adds" "$T/adds.c"
+script -c "$T/adds" <<EOF
+uprobe:$T/adds:hit { set map.n[arg0] += 1 }
+END { print "%d" map.n[0] + map.n[1] + map.n[2] }
+EOF
+is "threads add to one map at once" "$(cat "$T/out")" 80000
+
 # of a map's stack, whose process is kept with it; what is allocated and given back comes to nothing
 cat >"$T/pieces.c" <<'EOF'
 #include <stdlib.h>

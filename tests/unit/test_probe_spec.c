@@ -191,6 +191,7 @@ static void expressions(void **state)
 		{"k:f", "arg0", "arg:0"},
 		{"k:f", "arg9", "arg:9"},
 		{"kr:f", "retval", "retval"},
+		{"kr:f", "retval1 + retval8", "retval:1 retval:8 +"},
 		{"kr:f", "arg0@entry", "arg:0 entry"},
 		{"kr:f", "(arg0->len + 1)@entry", "arg:0 member:len 1 + entry"},
 		{"kr:f", "*arg0@entry", "arg:0 entry deref:0"},

@@ -67,10 +67,30 @@ static __always_inline void set_thread(__u64 thread, const struct ax_probe_op *o
 		count_no_variable();
 }
 
+/* Several processors may add to the same one at once. */
+static __always_inline void add_to_map(__u64 by, const struct ax_probe_op *op, __u64 v)
+{
+	struct ax_probe_state_key key = {.thread = by, .state = op->value};
+	__u64 *old = bpf_map_lookup_elem(&thread_variables, &key);
+
+	if (!old && !bpf_map_update_elem(&thread_variables, &key, &v, BPF_NOEXIST))
+		return;
+	if (!old)
+		old = bpf_map_lookup_elem(&thread_variables, &key);
+	if (old)
+		__sync_fetch_and_add(old, v);
+	else
+		count_no_variable();
+}
+
 /* By what was kept, if that could be fetched. */
 static __always_inline void set_map(const struct scratch *s, const struct ax_probe_op *op)
 {
-	if (!(s->record.faults & 1))
+	if (s->record.faults & 1)
+		return;
+	if (op->flags & AX_OP_IMMEDIATE)
+		add_to_map(s->kept[0], op, s->acc);
+	else
 		set_thread(s->kept[0], op, s->acc);
 }
 

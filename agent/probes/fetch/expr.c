@@ -633,7 +633,7 @@ static int make_leaf_item(struct maker *m, const struct expr_item *item, struct 
 	case EXPR_ARG:
 		return make_argument(m, item->value, ret);
 	case EXPR_RETVAL:
-		return make_return_value(m, ret);
+		return make_return_value(m, item->value, ret);
 	case EXPR_REG:
 		return make_register(m, item->text, ret);
 	case EXPR_REGS:

@@ -206,9 +206,32 @@ int make_argument(struct maker *m, int64_t which, struct made *ret)
 				 (which - (int64_t)abi.n_args) * 8 + (int64_t)abi.return_address);
 }
 
-int make_return_value(struct maker *m, struct made *ret)
+/* Go has all words of all results in the registers of its arguments, C the second half of a struct
+ * in one. */
+static int further_result(struct maker *m, int64_t which, struct made *ret)
 {
-	int r = m->type_given ? refuse_float_return(m) : make_typed_return(m, ret);
+	struct abi abi = abi_of(m);
+	const char *second = m->place->machine == EM_AARCH64 ? "x1" : "dx";
+
+	*ret = unsigned_of(8);
+	if (m->place->go && (size_t)which < abi.n_args)
+		return register_leaf(m, abi.args[which], 0, 0);
+	if (!m->place->go && which == 1)
+		return register_leaf(m, second, 0, 0);
+	return maker_fault(m, -ENOTSUP,
+			   m->place->go ? "Go has at most %zu words of results in registers"
+					: "a result has at most two words in registers, retval and "
+					  "retval1",
+			   abi.n_args);
+}
+
+int make_return_value(struct maker *m, int64_t which, struct made *ret)
+{
+	int r;
+
+	if (which)
+		return further_result(m, which, ret);
+	r = m->type_given ? refuse_float_return(m) : make_typed_return(m, ret);
 
 	if (r < 0 ? r != -ENOENT : !m->type_given)
 		return r;

@@ -99,7 +99,7 @@ int make_registers(struct maker *m, struct made *ret);
 int registers_shape(struct maker *m, struct shape **ret);
 /* NULL: it is in no register of its own */
 const char *argument_register(const struct maker *m, int64_t which);
-int make_return_value(struct maker *m, struct made *ret);
+int make_return_value(struct maker *m, int64_t which, struct made *ret);
 int make_stack_word(struct maker *m, int64_t which, struct made *ret);
 /* At the entry of a function: on arm64 it is in a register until the function has saved it. */
 int make_return_address(struct maker *m);

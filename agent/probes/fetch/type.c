@@ -126,8 +126,8 @@ static int find_variable(struct maker *m, const struct expr_item *item, struct d
 			say_lines_with(m, item->text);
 		return m->e->code;
 	}
-	if (item->op != EXPR_RETVAL || m->spec->kind != PROBE_URETPROBE || !has_names(m) ||
-	    m->list != &m->main)
+	if (item->op != EXPR_RETVAL || item->value || m->spec->kind != PROBE_URETPROBE ||
+	    !has_names(m) || m->list != &m->main)
 		return 0;
 	r = place_return(m, v, &e);
 	return r < 0 || v->type.kind == CTYPE_VOID ? 0 : 1;

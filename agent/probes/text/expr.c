@@ -252,6 +252,14 @@ static bool is_arg_word(const char *s, size_t len)
 	return len > 3 && starts_with(s, "arg") && all_digits(s + 3, len - 3);
 }
 
+/* retval1 ... retval8 */
+static bool is_further_result(const char *s, size_t len)
+{
+	size_t n = strlen("retval");
+
+	return len == n + 1 && starts_with(s, "retval") && s[n] >= '1' && s[n] <= '8';
+}
+
 static bool word_is(const char *s, size_t len, const char *word)
 {
 	return strlen(word) == len && strncmp(s, word, len) == 0;
@@ -268,6 +276,8 @@ bool expr_is_builtin(const struct probe_spec *p, const char *word)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (streq(words[i].name, word))
 			return true;
+	if (is_further_result(word, strlen(word)))
+		return true;
 	if (is_arg_word(word, strlen(word)) || streq(word, "if") || streq(word, "by"))
 		return true;
 	if (!has_args(p))
@@ -351,6 +361,11 @@ static int parse_word(struct expr_parser *x, struct operand *ret)
 		return parse_field(x, s + len);
 	}
 	x->p->s = s + len;
+	if (is_further_result(s, len)) {
+		if (expect_return(x, s, "retval") < 0)
+			return -EINVAL;
+		return push(x, EXPR_RETVAL, s[len - 1] - '0');
+	}
 	if (is_arg_word(s, len)) {
 		if (len != 4)
 			return probe_fault(x->p, s, "expected arg0 to arg9");

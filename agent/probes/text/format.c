@@ -103,9 +103,9 @@ static void write_name(const struct expr_writer *w, const char *name)
 static void write_leaf(const struct expr_writer *w, const struct expr_item *item, bool mask)
 {
 	static const char *const words[] = {
-		[EXPR_RETVAL] = "retval", [EXPR_PID] = "pid",	    [EXPR_TID] = "tid",
-		[EXPR_COMM] = "comm",	  [EXPR_CGROUP] = "cgroup", [EXPR_APP] = "app",
-		[EXPR_NSECS] = "nsecs",	  [EXPR_CPU] = "cpu",	    [EXPR_ELAPSED] = "elapsed",
+		[EXPR_PID] = "pid",	  [EXPR_TID] = "tid",	      [EXPR_COMM] = "comm",
+		[EXPR_CGROUP] = "cgroup", [EXPR_APP] = "app",	      [EXPR_NSECS] = "nsecs",
+		[EXPR_CPU] = "cpu",	  [EXPR_ELAPSED] = "elapsed",
 	};
 
 	switch (item->op) {
@@ -127,6 +127,11 @@ static void write_leaf(const struct expr_writer *w, const struct expr_item *item
 	case EXPR_GLOBAL:
 	case EXPR_THREAD:
 		fprintf(w->f, "%s.%s", item->op == EXPR_GLOBAL ? "global" : "thread", item->text);
+		break;
+	case EXPR_RETVAL:
+		fputs("retval", w->f);
+		if (item->value)
+			fprintf(w->f, "%" PRId64, item->value);
 		break;
 	case EXPR_ARG:
 		fprintf(w->f, "arg%" PRId64, item->value);

@@ -20,14 +20,14 @@
  *   +|-[u]OFFS(ARG), \IMM, each with NAME= before and :TYPE behind
  *
  * ARG: [NAME=]EXPRESSION[:TYPE]
- *   arg0..arg9, retval, %REG, a tracepoint's or line's name, pid, tid, comm, cgroup, app, nsecs,
- *   cpu, elapsed, numbers, true, false; A@entry (the value that A had at the function's entry); *E,
- *   E[N], E->MEMBER, E.MEMBER, E*N, E/N, E%N, E+N, E-N, E&N, E|N, E^N, E>>N, E<<N, (E);
- *   args.NAME: a tracepoint's field whose name is one of those words; $task: the kernel's struct
- *   of the thread; ustack, kstack, stack (of the side probed)
- *   TYPE: u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string, ustring, string[N], buf[N],
- *   string[E], buf[E] (so many bytes, as a value says), symbol, errno, syscall, bWIDTH@OFFSET/SIZE
- * (bits of a number, as ftrace has them) CONDITION: E OP E with == != < <= > >= &, joined by && and
+ *   arg0..arg9, retval, retval1..retval8 (further words of it), %REG, a tracepoint's or line's
+ * name, pid, tid, comm, cgroup, app, nsecs, cpu, elapsed, numbers, true, false; A@entry (the value
+ * that A had at the function's entry); *E, E[N], E->MEMBER, E.MEMBER, E*N, E/N, E%N, E+N, E-N, E&N,
+ * E|N, E^N, E>>N, E<<N, (E); args.NAME: a tracepoint's field whose name is one of those words;
+ * $task: the kernel's struct of the thread; ustack, kstack, stack (of the side probed) TYPE:
+ * u8..u64, s8..s64, x8..x64, f32, f64, bool, char, string, ustring, string[N], buf[N], string[E],
+ * buf[E] (so many bytes, as a value says), symbol, errno, syscall, bWIDTH@OFFSET/SIZE (bits of a
+ * number, as ftrace has them) CONDITION: E OP E with == != < <= > >= &, joined by && and
  * ||, (..), !; comm == "bash"
  *
  * Arguments are divided by blanks or commas. Within one, an operator has blanks on both sides or on
@@ -69,7 +69,7 @@ enum expr_op {
 	EXPR_STRING, /* text: a constant, only in comparisons */
 	EXPR_FLOAT,  /* the same; value: the bits of a double */
 	EXPR_ARG,    /* value: which */
-	EXPR_RETVAL,
+	EXPR_RETVAL, /* value: which word of it, in registers */
 	EXPR_REG,    /* text: "ax", "rdi", "ip", "sp" ... */
 	EXPR_REGS,   /* all of them */
 	EXPR_STACK,  /* value: which word from the stack pointer on; -1: the pointer itself */
