@@ -11,6 +11,7 @@ __u32 servers_watched, servers_told;
 bool accepts_any;
 bool failing_any;
 bool waited_any;
+bool across_any;
 bool tcp_askers;
 __u64 dns_gone_n, dns_gone_lost_ns, dns_gone_at[AX_DNS_GONE_SURE];
 __u32 failing_told;

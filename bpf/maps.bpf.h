@@ -488,6 +488,22 @@ AX_MAP struct {
 } across_came SEC(".maps");
 
 AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 2 * AX_ACROSS_FLOWS_MAX);
+	__type(key, struct ax_across_ends);
+	__type(value, struct ax_across_flow);
+} across_flows SEC(".maps");
+
+AX_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, AX_ACROSS_FLOWS_MAX);
+	__type(key, struct ax_across_slot);
+	__type(value, struct ax_across_ends);
+} across_slots SEC(".maps");
+
+AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);

@@ -81,7 +81,44 @@ struct ax_across_came {
 };
 _Static_assert(sizeof(struct ax_across_came) == 20, "struct ax_across_came is a map value");
 
-/* Socket storage `across`, of those with AX_ASKED_ACROSS: how this end is known to apps. */
+/*
+ * Connections of apps in a network namespace of their own: their packets are translated on this
+ * node, at the app's device and where they come in, so that the app sees its own address and its
+ * peer's. Map `across_flows`, an entry for each direction: how the one side has both ends -> how
+ * the other has them. What happens is noted in that of the nodes' side.
+ */
+struct ax_across_ends {
+	struct ax_endpoint
+		own; /* this machine's: the app's, or the node's address with some port */
+	struct ax_endpoint other;
+};
+_Static_assert(sizeof(struct ax_across_ends) == 40, "struct ax_across_ends is a map key");
+
+struct ax_across_flow {
+	struct ax_across_ends as;
+	__u32 app;
+	__u32 slot;
+	__u32 seen;    /* in 2^30 ns of CLOCK_MONOTONIC */
+	__u32 ifindex; /* by which the other node is reached */
+	__u8 state;    /* enum ax_flow_state */
+	__u8 serves;   /* the app is the server */
+	__u16 pad;
+};
+_Static_assert(sizeof(struct ax_across_flow) == 60, "struct ax_across_flow is a map value");
+
+/* Each app has places of its own, so that nobody takes another's. Map `across_slots`: what has one
+ * -> its ends on the nodes' side. */
+#define AX_ACROSS_SLOTS	    4096
+#define AX_ACROSS_FLOWS_MAX 131072 /* of all apps */
+
+struct ax_across_slot {
+	__u32 app;
+	__u32 slot;
+};
+_Static_assert(sizeof(struct ax_across_slot) == 8, "struct ax_across_slot is a map key");
+
+/* Socket storage `across`, of those with AX_ASKED_ACROSS that an app in host mode has: how this end
+ * is known to apps. */
 struct ax_across {
 	struct ax_endpoint self; /* port 0: as the kernel has it */
 	__u32 number;		 /* to be said in the SYN */

@@ -49,6 +49,7 @@ enum ax_counter {
 	AX_COUNT_ACROSS_CAME,	   /* connections of other nodes' apps that said whose they are */
 	AX_COUNT_ACROSS_PLAIN,	   /* that came from a node without saying so */
 	AX_COUNT_ACROSS_FORGED,	   /* that said so, and it was not true */
+	AX_COUNT_ACROSS_FULL,	   /* between a private app and other nodes, and it has too many */
 	AX_COUNT_ACROSS_REFUSED,   /* to other nodes' apps, and translation cannot do that */
 	AX_COUNTERS
 };

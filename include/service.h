@@ -241,8 +241,8 @@ enum ax_asked_flag {
 	AX_ASKED_ONLY6 = 1 << 11,    /* bound to port 0 with IPV6_V6ONLY */
 	AX_ASKED_BOUND = 1 << 12,    /* TCP in the host's netns that bind() was called for */
 	AX_ASKED_WATCHED = 1 << 13,  /* TCP whose failure is counted in `failing` */
-	AX_ASKED_ACROSS = 1 << 14,  /* TCP that is translated on its way to or from another node: it
-				       has a storage `across` */
+	AX_ASKED_ACROSS = 1 << 14,  /* TCP that is translated on its way to or from another node: in
+				       host mode it has a storage `across` */
 	AX_ASKED_SERVICE = 1 << 15, /* TCP that waits at a service's own address */
 	AX_ASKED_REUSES = 1 << 16,  /* UDP bound to a wildcard and port 0 with SO_REUSEADDR */
 	AX_ASKED_PLACE = 1 << 17,   /* TCP whose entry of `dns_sources` has its place before it is

@@ -34,6 +34,8 @@ static __always_inline void across_reserve(struct bpf_sock_ops *ctx)
 		bpf_reserve_hdr_opt(ctx, sizeof(struct ax_across_option), 0);
 }
 
+/* (A private app's has no storage: only room is left, what is in it the fabric says,
+ * xdp/across_client.bpf.h.) */
 static __noinline __attribute__((unused)) int across_write(struct bpf_sock_ops *ctx)
 {
 	struct ax_across_option opt = {.kind = AX_ACROSS_KIND,
@@ -55,8 +57,12 @@ static __noinline __attribute__((unused)) int across_write(struct bpf_sock_ops *
 	x = sk ? bpf_sk_storage_get(&across, sk, NULL, 0) : NULL;
 	a = sk ? bpf_sk_storage_get(&asked, sk, NULL, 0) : NULL;
 	th = ctx->skb_data;
-	if (!x || !a || (const void *)(th + 1) > ctx->skb_data_end)
+	if (!a || (const void *)(th + 1) > ctx->skb_data_end)
 		return 0;
+	if (!x) {
+		bpf_store_hdr_opt(ctx, &opt, sizeof(opt), 0);
+		return 0;
+	}
 	m.seq_be = th->seq;
 	local_of(ctx, &end);
 	m.client = end.addr;

@@ -281,7 +281,8 @@ static __noinline const struct ax_addr *way_out(const struct ax_app *app, const 
 /*
  * To an app of another node whose packets are not routed: from this node's address to that one's,
  * at the port that it keeps for this server. What the client is called there says its SYN
- * (across_ops.bpf.h). 0 or a negative errno.
+ * (across_ops.bpf.h). Those of a private app are led there at its device (across_client.bpf.h). 0
+ * or a negative errno.
  */
 static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request *rq,
 				const struct ax_app *app)
@@ -289,13 +290,14 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	const struct ax_across_ctl *c = across_get();
 	struct ax_asked *a = asked_of(ctx, false);
 	struct ax_endpoint *to, key = rq->peer; /* keys are on the stack to Linux 6.1 */
+	bool host = app->flags & AX_APP_HOST;
 	struct bpf_sock *sk = ctx->sk;
 	struct tcp_sock *tp;
 	struct ax_across *x;
 
 	if (!c || addr_is_zero(&c->node) || !c->now.id)
 		return -ENETUNREACH;
-	if (!sk || sk->src_port) /* its packets would not come back */
+	if (!sk || (host && sk->src_port)) /* its packets would not come back */
 		return -EADDRNOTAVAIL;
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp || has_full_syn(tp)) { /* (NULL: MPTCP's) whose it is would not be said */
@@ -305,15 +307,17 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	to = bpf_map_lookup_elem(&across_to, &key);
 	if (!to)
 		return -ECONNREFUSED;
-	x = bpf_sk_storage_get(&across, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!a || !x) {
+	x = host ? bpf_sk_storage_get(&across, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
+	if (!a || (host && !x)) {
 		count(AX_COUNT_ERROR);
 		return -ENOMEM;
 	}
+	__sync_fetch_and_or(&a->flags, AX_ASKED_ACROSS);
+	if (!x)
+		return 0;
 	x->self.addr = app->vip4;
 	x->self.port_be = 0;
 	x->number = app->id;
-	__sync_fetch_and_or(&a->flags, AX_ASKED_ACROSS);
 	rq->peer = *to;
 	bind_source(ctx, &c->node);
 	return 0;
@@ -347,10 +351,12 @@ static __always_inline int connect_peer(struct bpf_sock_addr *ctx, struct route_
 	if (rq->across || to_twin(ctx, rq, app))
 		route = ROUTE_TRANSLATED;
 	r = remember_peer(ctx, &was, rq, app->id, route);
-	if (r || !(app->flags & AX_APP_HOST))
+	if (r)
 		return r;
 	if (rq->across)
 		return go_across(ctx, rq, app);
+	if (!(app->flags & AX_APP_HOST))
+		return 0;
 	vip = route == ROUTE_OUTSIDE ? way_out(app, &rq->peer.addr) : app_vip(app, &rq->peer.addr);
 	if (!vip && is_own_anchor(app, &rq->peer.addr))
 		return connect_own(ctx, rq, app);

@@ -747,12 +747,10 @@ static __always_inline void saw_route(const struct route_request *rq, const stru
 		saw(&app->vip6, &rq->peer, rq->verdict, where, app->id);
 }
 
-/* The SYN says whose it is, and a datagram has no room for that; the packets of private apps have
- * left their namespace before anything could translate them. */
+/* The SYN says whose it is, and a datagram has no room for that. */
 static __always_inline bool may_go_across(const struct route_request *rq, const struct ax_app *app)
 {
-	return rq->peer.proto == IPPROTO_TCP && (app->flags & AX_APP_HOST) &&
-	       !addr_is_zero(&app->vip4);
+	return rq->peer.proto == IPPROTO_TCP && !addr_is_zero(&app->vip4);
 }
 
 /* Decides where a connect or a datagram goes. Returns enum route or a negative errno. A global

@@ -8,6 +8,7 @@
 #include <linux/pkt_cls.h>
 
 #include "across.bpf.h"
+#include "across_client.bpf.h"
 #include "answer.bpf.h"
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
@@ -363,9 +364,11 @@ static __always_inline int leave(struct __sk_buff *skb, const struct packet *p,
 
 	if (r >= 0)
 		return r;
-	if (p->proto == IPPROTO_TCP && p->has_l4 && !is_answer(p) &&
-	    is_nodes_port(&p->dst, p->dport_be))
-		return refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
+	/* (nor may it meddle with what others have there, by what looks like an answer) */
+	if (p->proto == IPPROTO_TCP && p->has_l4 && is_nodes_port(&p->dst, p->dport_be))
+		return was_asked_for(skb, p, src->id)
+			       ? TC_ACT_OK
+			       : refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
 	if (is_for_others(skb, p, src->party))
 		return refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED);
 	v = way_out_verdict(p, src->party, &way_out);
@@ -434,6 +437,29 @@ static __noinline bool goes_to_service(const struct packet *p, const struct ax_v
 	return flow_find(&flow) || (!is_answer(p) && !server_of(&flow.peer, dst));
 }
 
+/* To an app of another node that is reached by translation alone (include/across.h). */
+static __always_inline int to_node(struct __sk_buff *skb, const struct packet *p,
+				   const struct ax_vip *src, const struct ax_vip *dst)
+{
+	int r = -1;
+
+	if (p->proto == IPPROTO_TCP && may_pass(p, src, dst) &&
+	    (!begins(p) ||
+	     (!across_begin(skb, p, src->id, dst->ifindex) && !across_sign(skb, p, src->id))))
+		r = across_out(skb, p, src->id, dst->ifindex);
+	return r < 0 ? refuse_packet(skb, p, AX_COUNT_FABRIC_DENIED) : r;
+}
+
+/* What goes on with a node itself, whose connection to the app did not say whose it is, or with an
+ * app that is not known any more. -1: there is none. */
+static __always_inline int to_known_node(struct __sk_buff *skb, const struct packet *p,
+					 const struct ax_vip *src)
+{
+	if (!across_any || p->proto != IPPROTO_TCP || begins(p))
+		return -1;
+	return across_out(skb, p, src->id, 0);
+}
+
 /* From an app: its host end's ingress. */
 SEC("tc")
 int ax_from_app(struct __sk_buff *skb)
@@ -457,12 +483,18 @@ int ax_from_app(struct __sk_buff *skb)
 	dst = bpf_map_lookup_elem(&vips, &p.dst);
 	if (dst && dst->kind == AX_VIP_BALANCER)
 		return c ? bpf_redirect(c->service_ifindex, 0) : TC_ACT_SHOT;
+	if (!dst) {
+		r = to_known_node(skb, &p, src);
+		if (r >= 0)
+			return r;
+	}
 	if (!dst || dst->kind == AX_VIP_HOST)
 		return leave(skb, &p, src, dst != NULL, c);
+	if (dst->kind == AX_VIP_ACROSS)
+		return to_node(skb, &p, src, dst);
 	if (p.proto == IPPROTO_TCP && p.has_l4 && waited_any && goes_to_service(&p, dst))
 		return to_service(skb, &p, dst, c, mark);
-	/* (what is reached by translation alone has no route) */
-	if (dst->kind == AX_VIP_ACROSS || !may_pass(&p, src, dst))
+	if (!may_pass(&p, src, dst))
 		return refuse_packet(skb, &p, AX_COUNT_FABRIC_DENIED);
 	return dst->kind == AX_VIP_APP ? to_app(skb, &p, dst, c) : TC_ACT_OK;
 }

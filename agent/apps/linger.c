@@ -48,6 +48,8 @@ void app_release(struct agent *a, struct app *app)
 	close_fd(&app->netns_fd);
 	if (app->ifindex)
 		device_doom(a, app->ifindex);
+	if (app->spec.net == NET_PRIVATE)
+		datapath_across_app_end(a->dp, app->id);
 	datapath_servers_drop(a->dp, app->id, app->spec.net == NET_HOST);
 	if (app->netns_cookie)
 		datapath_netns_del(a->dp, app->netns_cookie);

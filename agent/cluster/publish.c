@@ -120,7 +120,7 @@ static char *text_of(struct cluster *c, const struct app *app, const struct serv
 	rec.n_ports =
 		ports_of(l, app->id, !addr_is_zero(&rec.ip4) && !addr_is_zero(&rec.ip6), ports);
 	rec.n_states = serving_of(serving, app->id, states);
-	for (size_t i = 0; translate_is_on(c) && rec.host && i < rec.n_ports; i++)
+	for (size_t i = 0; translate_is_on(c) && i < rec.n_ports; i++)
 		if (ports[i].proto == IPPROTO_TCP && !addr_is_zero(&rec.ip4))
 			ports[i].via = translate_port(c, &rec.ip4, ports[i].port);
 	snprintf(rec.node, sizeof(rec.node), "%s", c->node);

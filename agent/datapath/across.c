@@ -137,6 +137,41 @@ int datapath_across_each(struct datapath *dp,
 			each_served, &e);
 }
 
+void across_flow_del(struct datapath *dp, const struct ax_across_ends *nodes)
+{
+	struct ax_across_flow f;
+
+	if (map_get(dp, MAP_ACROSS_FLOWS, nodes, &f))
+		return;
+	map_del(dp, MAP_ACROSS_FLOWS, &f.as);
+	map_del(dp, MAP_ACROSS_FLOWS, nodes);
+}
+
+struct ended {
+	struct datapath *dp;
+	uint32_t app;
+};
+
+static int drop_flow(void *arg, const void *key, const void *value)
+{
+	const struct ax_across_slot *slot = key;
+	const struct ended *e = arg;
+
+	if (slot->app != e->app)
+		return 0;
+	across_flow_del(e->dp, value);
+	return 1;
+}
+
+void datapath_across_app_end(struct datapath *dp, uint32_t app)
+{
+	struct ended e = {.dp = dp, .app = app};
+
+	if (*dp->across_any)
+		map_walk(dp, MAP_ACROSS_SLOTS, sizeof(struct ax_across_slot),
+			 sizeof(struct ax_across_ends), drop_flow, &e);
+}
+
 static int drop(void *arg, const void *key, const void *value)
 {
 	(void)arg;
@@ -157,6 +192,13 @@ int datapath_across_clear(struct datapath *dp, bool all)
 	      : map_walk(dp, MAP_ACROSS_APPS, sizeof(struct ax_across_app), sizeof(struct ax_addr),
 			 drop, NULL);
 	if (r || !all)
+		return r;
+	r = map_walk(dp, MAP_ACROSS_FLOWS, sizeof(struct ax_across_ends),
+		     sizeof(struct ax_across_flow), drop, NULL);
+	r = r ? r
+	      : map_walk(dp, MAP_ACROSS_SLOTS, sizeof(struct ax_across_slot),
+			 sizeof(struct ax_across_ends), drop, NULL);
+	if (r)
 		return r;
 	r = map_walk(dp, MAP_ACROSS_SERVED, sizeof(uint32_t), sizeof(struct ax_endpoint), drop,
 		     NULL);

@@ -24,6 +24,7 @@ static const char *const names[] = {
 	[AX_COUNT_ACROSS_CAME] = "nodes-came",
 	[AX_COUNT_ACROSS_PLAIN] = "nodes-without-option",
 	[AX_COUNT_ACROSS_FORGED] = "nodes-forged",
+	[AX_COUNT_ACROSS_FULL] = "nodes-full",
 	[AX_COUNT_ACROSS_REFUSED] = "nodes-refused",
 };
 _Static_assert(ARRAY_SIZE(names) == AX_COUNTERS, "every counter has a name");

@@ -172,6 +172,8 @@ static const char *const map_names[MAPS] = {
 	[MAP_ACROSS_SERVED] = "across_served",
 	[MAP_ACROSS_APPS] = "across_apps",
 	[MAP_ACROSS_CAME] = "across_came",
+	[MAP_ACROSS_FLOWS] = "across_flows",
+	[MAP_ACROSS_SLOTS] = "across_slots",
 	[MAP_ACROSS] = "across",
 	[MAP_CTL] = "ctl",
 	[MAP_COUNTERS] = "counters",
@@ -672,7 +674,8 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 				  strerror(-r));
 	}
 	if (!r) /* flows and sockets of an earlier agent's time go on */
-		dp->skel->bss->waited_any = dp->skel->bss->tcp_askers = !*fresh;
+		dp->skel->bss->waited_any = dp->skel->bss->tcp_askers = dp->skel->bss->across_any =
+			!*fresh;
 	if (!r)
 		r = *fresh ? install_fresh(inst, dp, e) : install_again(dp, e);
 	if (!r && !*fresh) {
@@ -692,6 +695,7 @@ int datapath_open(const struct instance *inst, const char *cgroup_path, struct d
 	dp->servers_told = &dp->skel->bss->servers_told;
 	dp->accepts_any = &dp->skel->bss->accepts_any;
 	dp->failing_any = &dp->skel->bss->failing_any;
+	dp->across_any = &dp->skel->bss->across_any;
 	dp->dns_gone_n = (uint64_t *)&dp->skel->bss->dns_gone_n;
 	dp->dns_gone_lost_ns = (uint64_t *)&dp->skel->bss->dns_gone_lost_ns;
 	dp->dns_gone_at = (uint64_t *)dp->skel->bss->dns_gone_at;

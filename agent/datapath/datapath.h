@@ -248,6 +248,8 @@ int datapath_across_served(struct datapath *dp, uint32_t port, const struct ax_e
 int datapath_across_each(struct datapath *dp,
 			 int (*f)(void *arg, uint32_t port, const struct ax_endpoint *server),
 			 void *arg);
+/* Forgets the connections of a private app that is gone. */
+void datapath_across_app_end(struct datapath *dp, uint32_t app);
 /* Forgets what is known of other nodes but where they were, and with `all` that and what is known
  * of this one, too. */
 int datapath_across_clear(struct datapath *dp, bool all);

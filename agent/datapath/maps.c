@@ -317,6 +317,16 @@ static int sweep_netns(void *arg, const void *key, const void *value)
 		     : *(const uint64_t *)key != s->dp->netns_cookie;
 }
 
+static int sweep_across(void *arg, const void *key, const void *value)
+{
+	struct sweep *s = arg;
+
+	if (s->keep->app(s->keep->arg, ((const struct ax_across_slot *)key)->app))
+		return 0;
+	across_flow_del(s->dp, value);
+	return 1;
+}
+
 int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 {
 	const struct {
@@ -337,6 +347,8 @@ int datapath_sweep(struct datapath *dp, const struct datapath_keep *keep)
 		{MAP_ACCEPTS, sizeof(uint32_t), sizeof(uint64_t), sweep_count},
 		{MAP_OPEN_CONNS, sizeof(struct ax_endpoint), sizeof(uint32_t), sweep_open},
 		{MAP_NETNS_APPS, sizeof(uint64_t), sizeof(struct ax_netns_app), sweep_netns},
+		{MAP_ACROSS_SLOTS, sizeof(struct ax_across_slot), sizeof(struct ax_across_ends),
+		 sweep_across},
 	};
 	struct sweep s = {.dp = dp, .keep = keep};
 	int r = 0;

@@ -66,6 +66,8 @@ enum datapath_map {
 	MAP_ACROSS_SERVED,
 	MAP_ACROSS_APPS,
 	MAP_ACROSS_CAME,
+	MAP_ACROSS_FLOWS,
+	MAP_ACROSS_SLOTS,
 	MAP_ACROSS,
 	MAP_CTL,
 	MAP_COUNTERS,
@@ -106,6 +108,7 @@ struct datapath {
 	uint32_t *servers_watched, *servers_told;
 	bool *accepts_any;
 	bool *failing_any;
+	bool *across_any;
 	uint64_t *dns_gone_n, *dns_gone_lost_ns, *dns_gone_at; /* include/service.h */
 	uint32_t *failing_told;
 	__u64 *seen_last;
@@ -151,6 +154,9 @@ int map_get(struct datapath *dp, enum datapath_map m, const void *key, void *val
 int map_del(struct datapath *dp, enum datapath_map m, const void *key);
 int map_walk(struct datapath *dp, enum datapath_map m, size_t key_size, size_t value_size,
 	     int (*f)(void *arg, const void *key, const void *value), void *arg);
+
+/* across.c: forgets a private app's connection, whose place the caller gives back. */
+void across_flow_del(struct datapath *dp, const struct ax_across_ends *nodes);
 
 /* The verifier's or libbpf's last warning; "" if there was none. */
 const char *datapath_last_word(void);

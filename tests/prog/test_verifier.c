@@ -45,8 +45,8 @@ static const struct {
 	{"ax_from_balancer", 12000}, {"ax_explain", 6000},	 {"ax_to_outside", 14000},
 	{"ax_filter", 34000},	     {"ax_reverse", 6000},	 {"ax_splice_msg", 6000},
 	{"ax_from_nodes", 20000},    {"ax_judge_egress", 24000}, {"ax_tell_egress", 24000},
-	{"ax_route", 9500},	     {"ax_from_tunnel", 20000},	 {"ax_hold_syn", 6600},
-	{"ax_held_syns", 6600},
+	{"ax_across", 11000},	     {"ax_route", 9500},	 {"ax_from_tunnel", 20000},
+	{"ax_hold_syn", 6600},	     {"ax_held_syns", 6600},
 };
 
 static uint32_t max_of(const char *program)

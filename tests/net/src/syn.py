@@ -79,7 +79,7 @@ if how == "short":
     option = bytes([253, 17]) + option[2:17]
 if how == "none":
     option = b""
-options = struct.pack(">BBH", 2, 4, 1400) + b"\x01" + option
+options = struct.pack(">BBH", 2, 4, 1400) + b"\x01\x01" + option
 options += bytes(-len(options) % 4)
 header = struct.pack(">HHIIBBHHH", sport, port, seq, 0, (20 + len(options)) // 4 << 4, 2, 64000, 0, 0) + options
 pseudo = socket.inet_aton(source) + socket.inet_aton(node) + struct.pack(">BBH", 0, 6, len(header))
