@@ -43,6 +43,7 @@ enum ax_field {
 	AX_FIELD_PAYLOAD,   /* which of the list's payloads it has, see struct ax_payload */
 	AX_FIELD_NAME,	    /* what the name in its payload ends with, see struct ax_name */
 	AX_FIELD_FLOW,	    /* bits: in which of layout.timed[] it is, see struct ax_set_flow */
+	AX_FIELD_MARK,	    /* bits: which of the list's marks it has, see struct ax_mark */
 	AX_FIELDS
 };
 
@@ -115,6 +116,18 @@ struct ax_payload { /* all of its pieces have to be there; constants to the veri
 	__u8 len[AX_PAYLOAD_PIECES]; /* 0: this piece and those behind it are not there */
 };
 _Static_assert(sizeof(struct ax_payload) == 72, "struct ax_payload is shared");
+
+/*
+ * The different marks that the rules of a list ask for are numbered, too: a packet has one of them
+ * if what its own mark has of the mask is the value. Where packets come in they have none yet, so
+ * such a list is for what leaves.
+ */
+#define AX_MARKS_MAX   12
+#define AX_MARK_VALUES (1 << AX_MARKS_MAX)
+struct ax_mark {
+	__u32 value, mask;
+};
+_Static_assert(sizeof(struct ax_mark) == 8, "struct ax_mark is shared");
 
 /*
  * Names that packets carry, of which rules ask what they end with. The list's names are a tree,
@@ -418,6 +431,7 @@ struct ax_layout {
 	__u32 flow_learns; /* some of `learns` are of flows */
 	struct ax_timed_set timed[AX_TIMED_SETS];
 	__u32 payloads_n;	      /* of `payload` */
+	__u32 marks_n;		      /* of `mark` */
 	__u32 clocks_n;		      /* of `clocks`, with AX_FIELD_TIME */
 	__u32 names, names_n;	      /* struct ax_name[], a power of two of buckets */
 	__u32 name_kinds;	      /* bits: for 1 << enum ax_name_kind there are names */
@@ -461,6 +475,7 @@ struct ax_layout {
 	__u8 policy[24];    /* enum ax_policy by enum ax_reason */
 	struct ax_field_layout field[AX_FIELDS];
 	struct ax_payload payload[AX_PAYLOADS_MAX];
+	struct ax_mark mark[AX_MARKS_MAX];
 };
 /* Changes whenever the arena's layout does: a new field changes it by itself. */
 #define AX_ARENA_MAGIC (0x61785576 + AX_FIELDS)
@@ -599,7 +614,10 @@ struct ax_explain {
 	__u8 for_us; /* before: whatever its link-layer address is, take it for the interface's */
 	/* Before: the minute of the week that it is to be taken for; AX_TIME_UNKNOWN: now. */
 	__u16 minute;
-	__u32 ifindex; /* AX_REASON_ROUTED: of the interface that its route leads to */
+	union {
+		__u32 ifindex; /* AX_REASON_ROUTED: of the interface that its route leads to */
+		__u32 mark;    /* before, of what leaves: that it has */
+	};
 };
 _Static_assert(sizeof(struct ax_explain) == 32, "struct ax_explain fits XDP metadata");
 

@@ -13,6 +13,7 @@
 
 #include "judge.bpf.h"
 #include "judge_state.bpf.h"
+#include "mark.bpf.h"
 
 const volatile struct ax_layout layout = {};
 const volatile __u32 found_places = 0;
@@ -97,6 +98,8 @@ static __always_inline void read_packet(struct __sk_buff *skb, struct packet *p)
 		read_big(skb, p);
 	if (skb->vlan_present)
 		p->vlan = skb->vlan_tci & 0xfff;
+	if (layout.field[AX_FIELD_MARK].used)
+		p->marks = marks_of(skb);
 }
 
 static __always_inline void measure(struct __sk_buff *skb, struct turn *t)
@@ -125,6 +128,7 @@ static __always_inline bool quoted_passes(struct __sk_buff *skb, const __u8 *a, 
 	if (!q || !quote(skb, &t->p, q))
 		return false;
 	quoted_as_asked(&t->p, q);
+	q->marks = t->p.marks; /* the error's: its flow's is not known */
 	t->quoted_rule = (__u16)match_quoted(skb, a, q, t->len);
 	return action_of(a, t->quoted_rule)->verdict != AX_VERDICT_DROP;
 }

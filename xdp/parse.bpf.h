@@ -67,6 +67,9 @@ struct packet {
 	__u8 sets;	   /* the list's timed sets that its source, or it as a flow, is in (a set
 			      has elements of one kind); << 4: that its destination is in */
 	__u16 payload;	   /* AX_PAYLOAD_NONE + bits; the parser leaves it AX_PAYLOAD_UNASKED */
+#ifdef AX_ON_TC
+	__u16 marks; /* bits, see struct ax_mark; the parser leaves it 0 */
+#endif
 };
 
 #define PACKET_AT_MAX 0x3fff
@@ -447,6 +450,17 @@ static __always_inline __u32 payload_value(const struct packet *p)
 	return v >= AX_PAYLOAD_VALUES ? AX_PAYLOAD_VALUES - 1 : (__u32)v;
 }
 
+/* Read where it is used: kept until then, it would need stack. */
+static __always_inline __u32 marks_value(const struct packet *p)
+{
+#ifdef AX_ON_TC
+	return *(const volatile __u16 *)&p->marks & (AX_MARK_VALUES - 1);
+#else
+	(void)p;
+	return 0; /* no list for what comes in asks */
+#endif
+}
+
 static __always_inline __u32 length_value(__u32 len)
 {
 	__u64 v = len;
@@ -494,6 +508,8 @@ static __always_inline __u32 packet_value(const struct packet *p, enum ax_field 
 		return payload_value(p);
 	case AX_FIELD_FLOW:
 		return *(const volatile __u8 *)&p->sets & (AX_FLOW_VALUES - 1);
+	case AX_FIELD_MARK:
+		return marks_value(p);
 	case AX_FIELD_SRC: /* see classify.bpf.h */
 	case AX_FIELD_DST:
 	case AX_FIELD_MAC:

@@ -182,7 +182,7 @@ static int classify_field(struct compiler *c, const struct rule_field *row)
 		[FIELD_ADDRESS] = compile_addresses, [FIELD_NUMBER] = compile_numbers,
 		[FIELD_BITS] = compile_bits,	     [FIELD_MAC] = compile_macs,
 		[FIELD_PAYLOAD] = compile_payloads,  [FIELD_NAME] = compile_names,
-		[FIELD_FLOW] = compile_flows,
+		[FIELD_FLOW] = compile_flows,	     [FIELD_MARK] = compile_marks,
 	};
 	struct field *field = &c->field[row->number];
 	int r = classes_init(&field->classes, &c->shape, &c->rows);
@@ -249,6 +249,7 @@ static void describe(const struct compiler *c, struct ax_layout *layout)
 	layout->summary = c->shape.summary;
 	layout->row_size = c->shape.row_size;
 	compile_write_payloads(c, layout);
+	compile_write_marks(c, layout);
 }
 
 static int write_state(struct compiler *c, struct arena *a, struct ax_layout *layout)

@@ -35,9 +35,9 @@ static int find_payloads(struct compiler *c, enum ax_field f, uint32_t *wants)
 	return 0;
 }
 
-/* The class of packets that have these payloads and no other. */
+/* The class of packets whose value is `value`, since they have these and no other. */
 static int add_value(struct compiler *c, struct field *field, const uint32_t *wants, uint32_t has,
-		     const uint64_t *base, uint64_t *bits)
+		     const uint64_t *base, uint32_t value, uint64_t *bits)
 {
 	int cls;
 
@@ -46,7 +46,19 @@ static int add_value(struct compiler *c, struct field *field, const uint32_t *wa
 		if (wants[i] & has)
 			bit_set(bits, i);
 	cls = class_of(&field->classes, bits);
-	return cls < 0 ? cls : cuts_add(&field->cuts, AX_PAYLOAD_NONE + has, 0, (uint32_t)cls);
+	return cls < 0 ? cls : cuts_add(&field->cuts, value, 0, (uint32_t)cls);
+}
+
+int compile_combinations(struct compiler *c, enum ax_field f, const uint32_t *wants, uint32_t n,
+			 uint32_t none)
+{
+	autofree uint64_t *base = compile_base(c, f);
+	autofree uint64_t *bits = calloc(c->shape.words, sizeof(*bits));
+	int r = base && bits ? 0 : -ENOMEM;
+
+	for (uint32_t has = 0; has < 1u << n && r == 0; has++)
+		r = add_value(c, &c->field[f], wants, has, base, none + has, bits);
+	return r;
 }
 
 static int add_unasked(struct compiler *c, struct field *field, uint64_t *bits)
@@ -63,17 +75,16 @@ int compile_payloads(struct compiler *c, const struct rule_field *row)
 {
 	struct field *field = &c->field[row->number];
 	autofree uint32_t *wants = calloc(c->shape.rules, sizeof(*wants));
-	autofree uint64_t *base = compile_base(c, row->number);
 	autofree uint64_t *bits = calloc(c->shape.words, sizeof(*bits));
 	int r;
 
-	if (!wants || !base || !bits)
+	if (!wants || !bits)
 		return -ENOMEM;
 	r = find_payloads(c, row->number, wants);
 	if (r == 0)
 		r = add_unasked(c, field, bits);
-	for (uint32_t has = 0; has < 1u << c->n_payloads && r == 0; has++)
-		r = add_value(c, field, wants, has, base, bits);
+	if (r == 0)
+		r = compile_combinations(c, row->number, wants, c->n_payloads, AX_PAYLOAD_NONE);
 	return r;
 }
 

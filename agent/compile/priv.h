@@ -111,6 +111,8 @@ struct compiler {
 	struct field field[AX_FIELDS];
 	const struct rule_payload *payloads[AX_PAYLOADS_MAX]; /* of the rules, each once */
 	uint32_t n_payloads;
+	struct rule_mark marks[AX_MARKS_MAX]; /* the same */
+	uint32_t n_marks;
 	struct names names;
 	struct timed_set timed[AX_TIMED_SETS];
 	uint32_t n_timed;
@@ -148,6 +150,7 @@ struct ax_learn learn_of(const struct compiler *c, const struct rule *r);
 int compile_numbers(struct compiler *c, const struct rule_field *row);
 int compile_bits(struct compiler *c, const struct rule_field *row);
 int compile_payloads(struct compiler *c, const struct rule_field *row);
+int compile_marks(struct compiler *c, const struct rule_field *row);
 int compile_names(struct compiler *c, const struct rule_field *row);
 int compile_addresses(struct compiler *c, const struct rule_field *row);
 int compile_macs(struct compiler *c, const struct rule_field *row);
@@ -189,8 +192,13 @@ int64_t compile_root4(struct arena *a, uint32_t buckets4, const struct ax_field_
 /* `value` of root6 for a bucket with these cuts. */
 int64_t compile_bucket6(struct arena *a, uint32_t buckets6, const struct cut *v, size_t n);
 
-/* The payloads that rules ask for, see struct ax_payload. */
+/* The payloads that rules ask for, see struct ax_payload, and the marks. */
 void compile_write_payloads(const struct compiler *c, struct ax_layout *layout);
+void compile_write_marks(const struct compiler *c, struct ax_layout *layout);
+/* Classes by which of n numbered things packets have: value `none` + a bit for each. wants: those
+ * that each rule asks for, one of which has to be there. */
+int compile_combinations(struct compiler *c, enum ax_field f, const uint32_t *wants, uint32_t n,
+			 uint32_t none);
 
 /* The tree of names. */
 int compile_write_names(const struct compiler *c, struct arena *a, struct ax_layout *layout);

@@ -302,7 +302,7 @@ int compile_table(struct compiler *c, const struct rule_field *row, const uint16
 		[FIELD_ADDRESS] = write_addresses, [FIELD_NUMBER] = write_indexes,
 		[FIELD_BITS] = write_indexes,	   [FIELD_MAC] = write_mac,
 		[FIELD_PAYLOAD] = write_indexes,   [FIELD_NAME] = write_names,
-		[FIELD_FLOW] = write_indexes,
+		[FIELD_FLOW] = write_indexes,	   [FIELD_MARK] = write_indexes,
 	};
 
 	map_cuts(&c->field[row->number].cuts, map);

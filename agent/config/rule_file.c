@@ -11,7 +11,8 @@ static const struct key file_keys[] = {
 	{"track", list_read_track, 0},
 };
 
-int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct config_errors *errs)
+int rule_file_parse(const char *text, size_t len, enum xdp_direction d, struct rule_list *l,
+		    struct config_errors *errs)
 {
 	struct list_reading reading = {0};
 	struct reader r = {.errs = errs};
@@ -20,6 +21,7 @@ int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct co
 
 	*errs = (struct config_errors){0};
 	rule_list_init(&reading.list);
+	reading.list.direction = d;
 	code = node_parse(text, len, &root, errs);
 	if (code == 0) {
 		read_mapping(&r, &root, file_keys, ARRAY_SIZE(file_keys), &reading);

@@ -8,7 +8,8 @@
 
 /* All errors of the text are collected. Returns 0, to be freed with rule_list_free(); -EINVAL with
  * at least one error in *errs; -ENOMEM. The files of its sets are not read (rule_list_read_sets()).
- */
-int rule_file_parse(const char *text, size_t len, struct rule_list *l, struct config_errors *errs);
+ * d: the list's direction, if the text does not say it. */
+int rule_file_parse(const char *text, size_t len, enum xdp_direction d, struct rule_list *l,
+		    struct config_errors *errs);
 
 #endif

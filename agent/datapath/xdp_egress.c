@@ -277,6 +277,7 @@ int datapath_egress_explain(const struct generation *g, const void *frame, size_
 
 	if (!res)
 		return -ENOMEM;
+	in.mark = x->mark;
 	in.cb[AX_EXPLAIN_MINUTE] = x->minute;
 	in.cb[AX_EXPLAIN_STATE] = x->state;
 	in.cb[AX_EXPLAIN_KEY] = AX_EXPLAIN_ASKED;

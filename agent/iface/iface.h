@@ -157,12 +157,13 @@ struct xdp_explanation {
 };
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e);
-/* The same, as if it were of that state (AX_STATE_UNASKED: the host is asked) and came in that
- * minute of the week (AX_TIME_UNKNOWN: now). */
+/* The same, as if it were of that state (AX_STATE_UNASKED: the host is asked), came in that
+ * minute of the week (AX_TIME_UNKNOWN: now), and had that mark, if it leaves. */
 struct xdp_assumed {
 	enum ax_state state;
 	uint16_t minute;
 	bool for_us; /* its frame is addressed to the interface, whatever stands there */
+	uint32_t mark;
 };
 int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xdp_assumed *as,
 		   struct xdp_explanation *ret, struct error *e);

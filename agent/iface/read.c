@@ -409,7 +409,7 @@ int xdp_name_explanation(struct xdp *x, struct xdp_explanation *ret)
 int xdp_explain(struct xdp *x, const void *frame, size_t len, struct xdp_explanation *ret,
 		struct error *e)
 {
-	const struct xdp_assumed nothing = {AX_STATE_UNASKED, AX_TIME_UNKNOWN, false};
+	const struct xdp_assumed nothing = {.state = AX_STATE_UNASKED, .minute = AX_TIME_UNKNOWN};
 
 	return xdp_explain_as(x, frame, len, &nothing, ret, e);
 }
@@ -422,6 +422,8 @@ int xdp_explain_as(struct xdp *x, const void *frame, size_t len, const struct xd
 	*ret = (struct xdp_explanation){
 		.x = {.state = (uint8_t)as->state, .minute = as->minute, .for_us = as->for_us},
 	};
+	if (x->d.egress)
+		ret->x.mark = as->mark;
 	if (!r)
 		r = generation_explain(&x->g, frame, len, &ret->x, &ret->action, &ret->out,
 				       &ret->out_len);

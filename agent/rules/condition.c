@@ -27,6 +27,7 @@ static size_t item_size(enum field_kind kind)
 		[FIELD_PAYLOAD] = sizeof(struct rule_payload),
 		[FIELD_NAME] = sizeof(struct rule_name),
 		[FIELD_FLOW] = sizeof(struct ax_set_flow),
+		[FIELD_MARK] = sizeof(struct rule_mark),
 	};
 
 	return sizes[kind];

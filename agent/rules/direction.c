@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What lists for packets that leave an interface (`direction: egress`) do not have. */
+/* What lists for packets that leave an interface (`direction: egress`) do not have, and what they
+ * alone have. */
 #include "rules/defaults.h"
 #include "rules/priv.h"
 
@@ -65,34 +66,52 @@ static int check_header(const struct rule_list *l,
 	return found ? tell(SIZE_MAX, found, want, f, arg) : 0;
 }
 
+static int tell_rule(const struct rule_list *l, size_t i, const char *what, const char *want,
+		     int (*f)(void *arg, const struct rule_fault *fault), void *arg)
+{
+	const struct rule *r = &l->rules[i];
+	char found[QUOTED_LEN], who[80];
+
+	snprintf(who, sizeof(who), r->name ? "rule %zu (%.40s)" : "rule %zu", i + 1, r->name);
+	snprintf(found, sizeof(found), "%s with %s and direction: %s", who, what,
+		 xdp_direction_name(l->direction));
+	return tell(i, found, want, f, arg);
+}
+
+/* In a list for what comes in. */
+static int check_incoming(const struct rule_list *l, size_t i,
+			  int (*f)(void *arg, const struct rule_fault *fault), void *arg)
+{
+	if (condition_is_empty(&l->rules[i].in[AX_FIELD_MARK]))
+		return 0;
+	return tell_rule(l, i, "mark",
+			 "no mark: packets have none where XDP sees them, before the kernel's "
+			 "stack; lists with direction: egress know it, and rules of nft(8) do in "
+			 "both directions",
+			 f, arg);
+}
+
 static int check_rule(const struct rule_list *l, size_t i,
 		      int (*f)(void *arg, const struct rule_fault *fault), void *arg)
 {
 	const struct rule *r = &l->rules[i];
 	const char *want = instead_of(r->verdict);
 	const char *what = "its action";
-	char found[QUOTED_LEN], who[80];
 
 	if (!want && r->trigger) {
 		what = "a trigger";
 		want = "no trigger: what starts commands comes in";
 	}
-	if (!want)
-		return 0;
-	snprintf(who, sizeof(who), r->name ? "rule %zu (%.40s)" : "rule %zu", i + 1, r->name);
-	snprintf(found, sizeof(found), "%s with %s and direction: egress", who, what);
-	return tell(i, found, want, f, arg);
+	return want ? tell_rule(l, i, what, want, f, arg) : 0;
 }
 
 int list_check_direction(const struct rule_list *l,
 			 int (*f)(void *arg, const struct rule_fault *fault), void *arg)
 {
-	int code;
+	bool leaves = l->direction == DIRECTION_EGRESS;
+	int code = leaves ? check_header(l, f, arg) : 0;
 
-	if (l->direction != DIRECTION_EGRESS)
-		return 0;
-	code = check_header(l, f, arg);
 	for (size_t i = 0; i < l->n_rules && code == 0; i++)
-		code = check_rule(l, i, f, arg);
+		code = leaves ? check_rule(l, i, f, arg) : check_incoming(l, i, f, arg);
 	return code;
 }

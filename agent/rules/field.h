@@ -30,6 +30,7 @@ enum field_kind {
 	FIELD_PAYLOAD, /* struct rule_payload; an index into a table: which of them it has */
 	FIELD_NAME,    /* struct rule_name; a tree, by which a name is an index into a table */
 	FIELD_FLOW,    /* none, but sets; an index into a table: which of them it is in */
+	FIELD_MARK,    /* struct rule_mark; an index into a table: which of them it has */
 	FIELD_KINDS
 };
 
@@ -125,6 +126,12 @@ void payload_write(struct field_text *to, const struct rule_field *row, const vo
 	"to 4 times, or quic-long"
 /* Whether a word is part of such a value. */
 bool payload_goes_on(const char *word);
+
+/* mark.c: a key's add() and write(). */
+int mark_add(const struct rule_field *row, struct condition *c, const char *item,
+	     struct rule_fault *f);
+void mark_write(struct field_text *to, const struct rule_field *row, const void *item);
+#define WANT_MARK "marks of 32 bits such as 0x10 or 16, with a mask if wanted: 0x10/0xff"
 
 /* set_flow.c: a key's add(), which takes nothing: flows are in sets. */
 int set_flow_add(const struct rule_field *row, struct condition *c, const char *item,

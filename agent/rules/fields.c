@@ -540,6 +540,14 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 		.keys = {{"mac", WANT_MAC, .add = add_mac, .write = write_mac}},
 	},
 	{
+		.number = AX_FIELD_MARK,
+		.kind = FIELD_MARK,
+		.layer = LAYER_FRAME,
+		.keys = {{"mark", WANT_MARK, .add = mark_add, .write = mark_write}},
+		.size = AX_MARK_VALUES,
+		.last = AX_MARK_VALUES - 1,
+	},
+	{
 		.number = AX_FIELD_PAYLOAD,
 		.kind = FIELD_PAYLOAD,
 		.layer = LAYER_IP,

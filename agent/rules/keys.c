@@ -281,12 +281,6 @@ static int unknown_key(const char *key, struct error *e)
 					: i == n - 1 ? " or "
 						     : ", ",
 					names[i]);
-	if (streq(key, "mark"))
-		return error_set(
-			e, -ENOENT,
-			"mark is no key of a rule: packets have no mark yet where XDP sees "
-			"them, and lists for what leaves do not read it; rules of nft(8) and "
-			"tc(8) do, in both directions");
 	if (streq(key, "interface-group"))
 		return error_set(
 			e, -ENOENT,

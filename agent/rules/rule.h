@@ -22,6 +22,7 @@
  *   time                 08:00-18:00, mon-fri/08:00-18:00, sat-sun: local time of the machine
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
+ *   mark                 0x10,0x10/0xff: that the kernel has given it; of what leaves only
  *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
  *   dns-name             example.org, lists: what the name that a DNS message asks for is,
  *                        or ends with at a dot
@@ -56,6 +57,8 @@ const char *dscp_name(unsigned dscp);
 int dscp_parse(const char *s);
 const char *ecn_name(unsigned ecn);
 int ecn_parse(const char *s);
+/* "0x10" or "16". -EINVAL. */
+int mark_parse(const char *s, uint32_t *ret);
 /* "mon 08:00": minutes of the week, from Monday 00:00 on. -EINVAL. */
 int time_parse(const char *s);
 
@@ -81,6 +84,10 @@ struct rule_payload {
 	} piece[AX_PAYLOAD_PIECES]; /* those behind the last are zero, and so are its bytes */
 };
 
+struct rule_mark {
+	uint32_t value, mask; /* the value has no bit that the mask does not have */
+};
+
 struct rule_name {
 	uint8_t kind;		    /* enum ax_name_kind: where the packet has it */
 	char text[AX_NAME_MAX + 2]; /* small letters, no dot at the end but "."; zero behind it */
@@ -96,6 +103,7 @@ struct condition {
 		struct rule_bits *bits;	 /* one */
 		struct rule_payload *payloads;
 		struct rule_name *names; /* sorted, each once */
+		struct rule_mark *marks; /* as given */
 	};
 	size_t n;
 	struct strv sets; /* whose elements are items, too */

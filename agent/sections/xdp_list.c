@@ -44,7 +44,9 @@ static int refuse_file(const char *path, const struct config_errors *errs, struc
 			 first->expected, more);
 }
 
-static int read_rules_file(const char *path, struct rule_list *l, struct error *e)
+/* d: its direction, if the file does not say it. */
+static int read_rules_file(const char *path, enum xdp_direction d, struct rule_list *l,
+			   struct error *e)
 {
 	CLEANUP(config_errors_free) struct config_errors errs = {0};
 	autofree char *text = NULL;
@@ -52,7 +54,7 @@ static int read_rules_file(const char *path, struct rule_list *l, struct error *
 
 	if (r)
 		return error_set(e, r, "cannot read the rules file %s: %s", path, strerror(-r));
-	r = rule_file_parse(text, strlen(text), l, &errs);
+	r = rule_file_parse(text, strlen(text), d, l, &errs);
 	if (r == -ENOMEM)
 		return error_set(e, r, "out of memory");
 	return r ? refuse_file(path, &errs, e) : 0;
@@ -97,7 +99,7 @@ static int read_file(const struct config_interface *c, const char *dir, struct r
 	sets_dir = path ? directory_of(path) : NULL;
 	if (!sets_dir)
 		return error_set(e, -ENOMEM, "out of memory");
-	r = read_rules_file(path, l, e);
+	r = read_rules_file(path, c->list.direction, l, e);
 	if (!r && l->direction != c->list.direction && l->direction == DIRECTION_EGRESS)
 		r = error_set(e, -EINVAL,
 			      "the rules file %s is for packets that leave: say direction: egress "

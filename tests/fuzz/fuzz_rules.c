@@ -97,7 +97,7 @@ static void fuzz_file(const char *text, size_t len)
 	struct config_errors errs;
 	struct rule_list l;
 
-	if (rule_file_parse(text, len, &l, &errs) == 0) {
+	if (rule_file_parse(text, len, DIRECTION_INGRESS, &l, &errs) == 0) {
 		check(errs.n == 0);
 		check_list(&l);
 		rule_list_free(&l);

@@ -161,6 +161,17 @@ uint32_t eval_payload(const struct ax_layout *l, const struct match_packet *p)
 	return AX_PAYLOAD_NONE + has;
 }
 
+uint32_t eval_marks(const struct ax_layout *l, const struct match_packet *p)
+{
+	uint32_t has = 0;
+
+	assert_true(l->marks_n <= AX_MARKS_MAX);
+	for (uint32_t i = 0; i < l->marks_n; i++)
+		if ((p->mark & l->mark[i].mask) == l->mark[i].value)
+			has |= 1u << i;
+	return has;
+}
+
 /* --- names --- */
 
 static uint64_t eval_label(const struct ax_layout *l, const char *label, size_t len)
@@ -256,6 +267,9 @@ static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 		break;
 	case FIELD_FLOW:
 		cls = eval_u16(e, f->table, 0);
+		break;
+	case FIELD_MARK:
+		cls = eval_u16(e, f->table, eval_marks(e->l, p));
 		break;
 	case FIELD_KINDS:
 		break;

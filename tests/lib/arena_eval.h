@@ -17,6 +17,9 @@ uint32_t eval_rule(const struct arena *a, const struct ax_layout *l, const struc
 /* What the packet has of the list's payloads, as struct ax_payload has it. */
 uint32_t eval_payload(const struct ax_layout *l, const struct match_packet *p);
 
+/* Which of the list's marks it has: bits. */
+uint32_t eval_marks(const struct ax_layout *l, const struct match_packet *p);
+
 /* The value of AX_FIELD_NAME, as struct ax_name has it. */
 uint32_t eval_name(const struct arena *a, const struct ax_layout *l, const struct match_packet *p);
 

@@ -38,6 +38,7 @@ uint32_t match_value_of(const struct match_packet *p, enum ax_field f)
 	case AX_FIELD_PAYLOAD:
 	case AX_FIELD_NAME:
 	case AX_FIELD_FLOW: /* nothing has come to a set */
+	case AX_FIELD_MARK:
 	case AX_FIELDS:
 		break;
 	}
@@ -92,6 +93,7 @@ void match_set_value(struct match_packet *p, enum ax_field f, uint32_t value)
 	case AX_FIELD_PAYLOAD:
 	case AX_FIELD_NAME:
 	case AX_FIELD_FLOW:
+	case AX_FIELD_MARK:
 	case AX_FIELDS:
 		break;
 	}

@@ -31,6 +31,7 @@ struct match_packet {
 	uint8_t tos;	 /* or traffic class */
 	uint16_t minute; /* of the week, in which it comes */
 	uint8_t state;	 /* enum ax_state, as the host would say when it is asked */
+	uint32_t mark;	 /* that it has if it leaves */
 	size_t payload_len;
 	uint8_t payload[AX_PAYLOAD_REACH]; /* its beginning; zero behind payload_len */
 	uint8_t name_kind;		   /* enum ax_name_kind; 0: it carries no name */

@@ -130,6 +130,14 @@ static bool match_name(const struct condition *c, const struct match_packet *p)
 	return false;
 }
 
+static bool match_mark(const struct condition *c, const struct match_packet *p)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if ((p->mark & c->marks[i].mask) == c->marks[i].value)
+			return true;
+	return false;
+}
+
 static bool match_field(const struct rule_list *l, const struct rule_field *row,
 			const struct condition *c, const struct match_packet *p)
 {
@@ -150,6 +158,8 @@ static bool match_field(const struct rule_list *l, const struct rule_field *row,
 		return match_payload(c, p);
 	case FIELD_NAME:
 		return match_name(c, p);
+	case FIELD_MARK:
+		return match_mark(c, p);
 	case FIELD_FLOW: /* what came to sets is no part of the list */
 	case FIELD_KINDS:
 		break;

@@ -16,7 +16,7 @@ struct rule_list rule_list_of(const char *text)
 	struct config_errors errs;
 	struct rule_list l;
 
-	if (rule_file_parse(text, strlen(text), &l, &errs) != 0) {
+	if (rule_file_parse(text, strlen(text), DIRECTION_INGRESS, &l, &errs) != 0) {
 		config_errors_print(&errs, "text", stderr);
 		config_errors_free(&errs);
 		fail_msg("refused");

@@ -212,6 +212,18 @@ static struct rule_payload rnd_payload(struct rnd *r, const struct rule_list *l)
 	return p;
 }
 
+/* The same of marks. */
+static struct rule_mark rnd_mark(struct rnd *r, const struct rule_list *l)
+{
+	struct rnd own = {rnd_below(r, 10) * 7919 + l->n_rules};
+	uint32_t mask = rnd_one_in(&own, 2) ? UINT32_MAX : (uint32_t)rnd_next(&own);
+
+	if (rnd_one_in(&own, 3))
+		mask = 0xffu << rnd_below(&own, 25);
+	return (struct rule_mark){(rnd_one_in(&own, 2) ? 0x10101010 : rnd_below(&own, 3)) & mask,
+				  mask};
+}
+
 /* Few different labels, so that names are under each other. */
 static void rnd_text(struct rnd *r, char *text)
 {
@@ -274,6 +286,12 @@ void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, st
 		if (set)
 			rnd_name(&c->sets, set);
 		return;
+	case FIELD_MARK:
+		c->n = 1 + rnd_below(r, 2);
+		c->marks = rnd_alloc(c->n, sizeof(*c->marks));
+		for (size_t i = 0; i < c->n; i++)
+			c->marks[i] = rnd_mark(r, l);
+		return;
 	case FIELD_KINDS:
 		break;
 	}
@@ -316,6 +334,9 @@ void rnd_list(struct rnd *r, uint32_t fields, bool balance, struct rule_list *l)
 	uint32_t some = (uint32_t)rnd_next(r) & (rnd_one_in(r, 3) ? ~0u : (uint32_t)rnd_next(r));
 
 	memset(l, 0, sizeof(*l));
+	if (balance) /* in lists for what comes in alone, and marks in those for what leaves */
+		fields &= ~(1u << AX_FIELD_MARK);
+	l->direction = fields >> AX_FIELD_MARK & 1 ? DIRECTION_EGRESS : DIRECTION_INGRESS;
 	l->n_sets = rnd_one_in(r, 2) ? rnd_below(r, 5) : 0;
 	l->sets = rnd_alloc(l->n_sets, sizeof(*l->sets));
 	for (size_t i = 0; i < l->n_sets; i++)
@@ -530,6 +551,17 @@ static void rnd_set_payload(struct rnd *r, const struct condition *want, struct 
 	memset(p->payload + p->payload_len, 0, sizeof(p->payload) - p->payload_len);
 }
 
+/* What one of the rule's marks wants, or nearly. */
+static uint32_t rnd_packet_mark(struct rnd *r, const struct condition *want)
+{
+	const struct rule_mark *w = want->n ? &want->marks[rnd_below(r, (uint32_t)want->n)] : NULL;
+	uint32_t mark = rnd_one_in(r, 2) ? rnd_below(r, 3) : (uint32_t)rnd_next(r);
+
+	if (w)
+		mark = (mark & ~w->mask) | w->value;
+	return rnd_one_in(r, 4) ? mark ^ 1u << rnd_below(r, 32) : mark;
+}
+
 /* One of the rule's names, or under it, or nearly. */
 static void rnd_set_name(struct rnd *r, const struct condition *want, struct match_packet *p)
 {
@@ -574,6 +606,7 @@ void rnd_packet(struct rnd *r, const struct rule_list *l, struct match_packet *p
 		memcpy(p->mac, mac->macs[rnd_below(r, (uint32_t)mac->n)].b, 6);
 		p->mac[5] = (uint8_t)(p->mac[5] + rnd_below(r, 3) - 1);
 	}
+	p->mark = rnd_packet_mark(r, &near->in[AX_FIELD_MARK]);
 	p->ip = !rnd_one_in(r, 12);
 	p->fragment = AX_FRAGMENT_NOT_IP;
 	if (!p->ip)

@@ -24,6 +24,7 @@
 #include "iface/iface.h"
 
 #define IFNAME	      "lo"
+#define EGRESS	      "lo:egress"
 #define LISTS	      150
 #define LISTS_QUICK   30 /* in `make check-quick` */
 #define PACKETS	      60
@@ -81,11 +82,14 @@ static bool through_text(struct rule *r)
 	return true;
 }
 
-static void make_list(struct rnd *rnd, struct rule_list *l)
+#define ALL_FIELDS ((1u << AX_FIELDS) - 1)
+
+/* With marks among the fields it is for what leaves. */
+static void make_list(struct rnd *rnd, uint32_t fields, struct rule_list *l)
 {
 	char name[32];
 
-	rnd_list(rnd, (1u << AX_FIELDS) - 1, false, l);
+	rnd_list(rnd, fields, false, l);
 	for (size_t i = 0; i < l->n_rules;) {
 		struct rule *r = &l->rules[i];
 
@@ -183,6 +187,7 @@ static void check_packet(struct xdp *x, const struct rule_list *l, struct rnd *r
 	/* there are no such flows here: that states are asked for is test_filter_state's */
 	as.state = p.ip ? (enum ax_state)p.state : AX_STATE_NONE;
 	as.minute = p.minute;
+	as.mark = p.mark;
 	if (xdp_explain_as(x, frame, p.len, &as, &got, &e) < 0)
 		fail_msg("%s", e.text);
 	if (strcmp(got.rule, want) != 0) {
@@ -195,20 +200,20 @@ static void check_packet(struct xdp *x, const struct rule_list *l, struct rnd *r
 
 static struct xdp *load(const struct rule_list *l)
 {
+	const char *place = l->direction == DIRECTION_EGRESS ? EGRESS : IFNAME;
 	const struct xdp_load_options options = {0};
 	struct error e = {0};
 	struct xdp *x = NULL;
 
-	if (xdp_apply(&inst, IFNAME, l, &options, &e) < 0 || xdp_open(&inst, IFNAME, &x, &e) < 0)
+	if (xdp_apply(&inst, place, l, &options, &e) < 0 || xdp_open(&inst, place, &x, &e) < 0)
 		fail_msg("%s", e.text);
 	return x;
 }
 
-static void loaded_lists_match_as_they_say(void **state)
+static void match_as_they_say(uint32_t fields)
 {
 	unsigned modes[4] = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i < quick_or(LISTS_QUICK, LISTS); i++) {
 		CLEANUP(rule_list_free) struct rule_list l = {0};
 		CLEANUP(xdp_closep) struct xdp *x = NULL;
@@ -216,7 +221,7 @@ static void loaded_lists_match_as_they_say(void **state)
 		struct xdp_status status;
 		struct error e = {0};
 
-		make_list(&r, &l);
+		make_list(&r, fields, &l);
 		x = load(&l);
 		if (xdp_status(x, &status, &e) < 0)
 			fail_msg("%s", e.text);
@@ -227,6 +232,18 @@ static void loaded_lists_match_as_they_say(void **state)
 	}
 	for (int i = 0; i < 4; i++) /* or nothing was tested */
 		assert_true(modes[i] >= 2);
+}
+
+static void loaded_lists_match_as_they_say(void **state)
+{
+	(void)state;
+	match_as_they_say(ALL_FIELDS & ~(1u << AX_FIELD_MARK));
+}
+
+static void lists_for_what_leaves_match_as_they_say(void **state)
+{
+	(void)state;
+	match_as_they_say(ALL_FIELDS);
 }
 
 /* As many rules as there may be, of few different values, so that their rows fit anywhere. */
@@ -310,6 +327,7 @@ static int teardown(void **state)
 
 	(void)state;
 	xdp_unload(&inst, IFNAME, &e);
+	xdp_unload(&inst, EGRESS, &e);
 	return 0;
 }
 
@@ -317,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loaded_lists_match_as_they_say),
+		cmocka_unit_test(lists_for_what_leaves_match_as_they_say),
 		cmocka_unit_test(the_longest_list_matches_to_its_end),
 		cmocka_unit_test(the_deepest_tables_are_searched),
 	};

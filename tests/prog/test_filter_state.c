@@ -393,7 +393,7 @@ static void errors_about_exposed_ports_are_not_invalid(void **state)
 
 static void arp_is_of_no_state_whatever_is_said(void **state)
 {
-	const struct xdp_assumed as = {AX_STATE_ESTABLISHED, AX_TIME_UNKNOWN, false};
+	const struct xdp_assumed as = {.state = AX_STATE_ESTABLISHED, .minute = AX_TIME_UNKNOWN};
 	struct xdp_explanation r;
 	struct frame_bytes f;
 	struct error e = {0};

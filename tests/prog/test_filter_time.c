@@ -22,7 +22,7 @@
 /* Whether the rule `at` decides in that minute. */
 static bool holds(int minute)
 {
-	const struct xdp_assumed as = {AX_STATE_UNASKED, (uint16_t)minute, false};
+	const struct xdp_assumed as = {.state = AX_STATE_UNASKED, .minute = (uint16_t)minute};
 	struct xdp_explanation r;
 	struct frame_bytes f;
 	struct error e = {0};

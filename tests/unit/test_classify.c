@@ -27,6 +27,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline	__attribute__((noinline, unused))
 #define AX_RULES_MAP	static __attribute__((unused))
+#define AX_ON_TC	/* where packets have all fields */
 /* a constant of a program; here of whichever list is looked at */
 #define layout (*layout_now)
 
@@ -70,6 +71,7 @@ static uint32_t judge(const struct match_packet *m)
 	struct judged j = {.p = &p, .len = m->len, .minute = m->minute};
 	uint32_t rule, at;
 
+	p.marks = (__u16)eval_marks((const struct ax_layout *)layout_now, m);
 	if (p.has_l4)
 		p.name = AX_NAME_UNASKED;
 	for (int i = 0; i < 6; i++)

@@ -302,6 +302,29 @@ static void one_list_for_each_direction(void **state)
 		      "and reflect sends back to the other\n");
 }
 
+/* Wherever in the text the direction stands. */
+static void marks_are_for_what_leaves(void **state)
+{
+	static const char text[] =
+		"xdp:\n"
+		"  interfaces:\n"
+		"    eth0: {rules: [{mark: [0x10, 0x20/0xf0], action: drop}], direction: egress}\n"
+		"    eth1: {direction: egress, rules: [{mark: 7, action: pass}]}\n";
+	struct config c = parse(text);
+
+	(void)state;
+	assert_int_equal(c.n_interfaces, 2);
+	assert_rule(&c.interfaces[0].list, 0, "mark 0x10,0x20/0xf0 action drop");
+	assert_rule(&c.interfaces[1].list, 0, "mark 0x7 action pass");
+	config_free(&c);
+	assert_errors("xdp: {interfaces: {e: {rules: [{action: pass, dport: 1}, {name: m, mark: 1, "
+		      "action: pass}]}}}\n",
+		      "f:1:58: xdp.interfaces.e.rules[1]: found rule 2 (m) with mark and "
+		      "direction: ingress, expected no mark: packets have none where XDP sees "
+		      "them, before the kernel's stack; lists with direction: egress know it, and "
+		      "rules of nft(8) do in both directions\n");
+}
+
 /* What no rule is to blame for is told at the interface. */
 static void lists_are_checked_with_what_they_share(void **state)
 {
@@ -324,6 +347,7 @@ int main(void)
 		cmocka_unit_test(mistakes_have_a_place),
 		cmocka_unit_test(both_directions_arrive),
 		cmocka_unit_test(one_list_for_each_direction),
+		cmocka_unit_test(marks_are_for_what_leaves),
 		cmocka_unit_test(lists_are_checked_with_what_they_share),
 	};
 

@@ -480,14 +480,10 @@ static void keys_are_known_and_come_once(void **state)
 	assert_string_equal(
 		e.text, "\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
 			"flow, flags, icmp, icmp6, vlan, fragment, length, ttl, dscp, ecn, time, "
-			"state, mac, "
+			"state, mac, mark, "
 			"payload, dns-name, tls-sni, http-host, action, "
 			"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
 			"trigger; did you mean \"dport\"?");
-	assert_int_equal(rule_set(&r, &given, "mark", "5", &e), -ENOENT);
-	assert_string_equal(e.text, "mark is no key of a rule: packets have no mark yet where XDP "
-				    "sees them, and lists for what leaves do not read it; rules of "
-				    "nft(8) and tc(8) do, in both directions");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);
 	assert_int_equal(rule_set(&r, &given, "dport", "22", &e), 0);
 	assert_int_equal(rule_set(&r, &given, "dport", "23", &e), -EEXIST);
@@ -637,6 +633,7 @@ static void conditions_are_seen(void **state)
 		"ttl 0-255",
 		"state new",
 		"payload at 0 0x00/0x00",
+		"mark 0/0",
 	};
 	struct rule all = parse("name x action drop log yes capture 5 rate 1pps");
 

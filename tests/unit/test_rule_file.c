@@ -15,7 +15,7 @@ static struct rule_list parse(const char *text)
 	struct config_errors errs;
 	struct rule_list l;
 
-	if (rule_file_parse(text, strlen(text), &l, &errs) != 0) {
+	if (rule_file_parse(text, strlen(text), DIRECTION_INGRESS, &l, &errs) != 0) {
 		config_errors_print(&errs, "text", stderr);
 		config_errors_free(&errs);
 		fail_msg("refused");
@@ -50,11 +50,36 @@ static void assert_errors(const char *text, const char *expected)
 	FILE *f = open_memstream(&printed, &size);
 
 	assert_non_null(f);
-	assert_int_equal(rule_file_parse(text, strlen(text), &l, &errs), -EINVAL);
+	assert_int_equal(rule_file_parse(text, strlen(text), DIRECTION_INGRESS, &l, &errs),
+			 -EINVAL);
 	config_errors_print(&errs, "f", f);
 	fclose(f);
 	config_errors_free(&errs);
 	assert_string_equal(printed, expected);
+}
+
+/* What the file does not say is as who reads it has it, before anything is judged by it. */
+static void the_direction_may_come_from_outside(void **state)
+{
+	static const char marks[] = "rules: [{mark: 1, action: drop}]\n";
+	static const char in[] = "direction: ingress\nrules: []\n";
+	struct config_errors errs;
+	struct rule_list l;
+
+	(void)state;
+	assert_int_equal(rule_file_parse(marks, strlen(marks), DIRECTION_EGRESS, &l, &errs), 0);
+	assert_int_equal(l.direction, DIRECTION_EGRESS);
+	assert_rule(&l, 0, "mark 0x1 action drop");
+	rule_list_free(&l);
+	config_errors_free(&errs);
+	assert_int_equal(rule_file_parse(in, strlen(in), DIRECTION_EGRESS, &l, &errs), 0);
+	assert_int_equal(l.direction, DIRECTION_INGRESS);
+	rule_list_free(&l);
+	config_errors_free(&errs);
+	assert_errors(marks, "f:1:9: rules[0]: found rule 1 with mark and direction: ingress, "
+			     "expected no mark: packets have none where XDP sees them, before the "
+			     "kernel's stack; lists with direction: egress know it, and rules of "
+			     "nft(8) do in both directions\n");
 }
 
 static void an_empty_file_is_an_empty_list(void **state)
@@ -599,6 +624,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_file_is_an_empty_list),
+		cmocka_unit_test(the_direction_may_come_from_outside),
 		cmocka_unit_test(a_whole_file),
 		cmocka_unit_test(json_is_read_too),
 		cmocka_unit_test(sets_have_many_forms),

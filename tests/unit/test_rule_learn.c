@@ -310,7 +310,8 @@ static void lists_with_flows_are_held_against_their_sets(void **state)
 		struct rule_list l;
 		char all[512];
 
-		if (rule_file_parse(cases[i].text, strlen(cases[i].text), &l, &errs) == 0) {
+		if (rule_file_parse(cases[i].text, strlen(cases[i].text), DIRECTION_INGRESS, &l,
+				    &errs) == 0) {
 			assert_null(cases[i].error);
 			rule_list_free(&l);
 		} else {

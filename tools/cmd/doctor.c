@@ -291,7 +291,7 @@ static bool get_rules(struct cmd *c, const char *ifname, const char *path, struc
 
 	*have = true;
 	if (path)
-		return cmd_xdp_read_rules(c, path, l, status);
+		return cmd_xdp_read_rules(c, path, place_direction(ifname), l, status);
 	r = xdp_open(&c->inst, ifname, &x, &e);
 	if (!r)
 		r = xdp_list(x, l, &e);

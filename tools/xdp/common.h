@@ -6,9 +6,10 @@
 #include "tools/lib/command.h"
 #include "iface/iface.h"
 
-/* A list from a rule file ("-": standard input) with the elements of its sets. False: the errors
- * were printed and *status is to be returned. */
-bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, int *status);
+/* A list from a rule file ("-": standard input) with the elements of its sets. d: its direction, if
+ * the file does not say it. False: the errors were printed and *status is to be returned. */
+bool cmd_xdp_read_rules(struct cmd *c, const char *path, enum xdp_direction d, struct rule_list *l,
+			int *status);
 
 /* A whole file or standard input, at most `max` bytes, whatever they are. */
 int cmd_xdp_read_file(const char *path, size_t max, uint8_t **ret, size_t *len, struct error *e);

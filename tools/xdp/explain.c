@@ -4,6 +4,7 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 
+#include "base/place.h"
 #include "tools/lib/output.h"
 #include "tools/xdp/common.h"
 #include "tools/xdp/explain_words.h"
@@ -18,7 +19,7 @@ struct request {
 	uint32_t count;			 /* of a pcap file's packets, 0: all */
 	int as_json;
 	int as_state; /* enum ax_state; AX_STATE_UNASKED: the host is asked */
-	const char *at;
+	const char *at, *mark;
 	struct xdp_assumed as;
 	struct cmd_xdp_direction direction;
 };
@@ -336,6 +337,7 @@ static int explain(struct cmd *c, const char *ifname, const struct request *q)
 static int run(struct cmd *c, int argc, char **argv)
 {
 	struct request q = {.as_state = AX_STATE_UNASKED, .as.minute = AX_TIME_UNKNOWN};
+	const char *place;
 	int status;
 
 	if (!cmd_begin(c, &q, &argc, argv, &status))
@@ -354,8 +356,14 @@ static int run(struct cmd *c, int argc, char **argv)
 				c, "'%s' is no time of a week: say one such as 'sat 22:30'", q.at);
 		q.as.minute = (uint16_t)minute;
 	}
+	if (q.mark && mark_parse(q.mark, &q.as.mark) < 0)
+		return cmd_usage(c, "'%s' is no mark: say one such as 0x10", q.mark);
+	place = cmd_xdp_place(&q.direction, argv[0]);
+	if (q.mark && !place_is_egress(place))
+		return cmd_usage(c, "packets that come in have no mark yet where XDP sees them: "
+				    "--mark goes with --direction egress");
 	cmd_output();
-	return explain(c, cmd_xdp_place(&q.direction, argv[0]), &q);
+	return explain(c, place, &q);
 }
 
 static const char *state_choice(size_t i)
@@ -384,6 +392,9 @@ static const struct opt options[] = {
 	{"at", 't', OPT_STRING, "TIME",
 	 "as if it came at this time of the week, such as 'sat 22:30'; without, now",
 	 offsetof(struct request, at), NULL},
+	{"mark", 'm', OPT_STRING, "MARK",
+	 "with --direction egress: as if it had this mark, such as 0x10; without, none",
+	 offsetof(struct request, mark), NULL},
 	{"output", 'o', OPT_CHOICE, "FORMAT",
 	 "table (the default) or json (with --pcap one object a line)",
 	 offsetof(struct request, as_json), &output_table_words},
@@ -396,7 +407,7 @@ const struct command cmd_xdp_explain = {
 	.syntax =
 		{
 			.usage = "ax xdp explain IFACE --packet TEXT|--hex BYTES|--pcap FILE "
-				 "[-s STATE] [-t TIME] [-o FORMAT]",
+				 "[-s STATE] [-t TIME] [-m MARK] [-o FORMAT]",
 			.about = "Tells what would happen to a packet that arrives at the "
 				 "interface now, by which rule and why, and what it would be "
 				 "turned into. The kernel runs the loaded program on it; nothing "

@@ -14,7 +14,10 @@ struct load {
 /* The file's list, changed by what options say. */
 static bool make_list(struct cmd *c, const struct load *o, struct rule_list *l, int *status)
 {
-	if (o->rules && !cmd_xdp_read_rules(c, o->rules, l, status))
+	enum xdp_direction d =
+		o->direction.d >= 0 ? (enum xdp_direction)o->direction.d : DIRECTION_INGRESS;
+
+	if (o->rules && !cmd_xdp_read_rules(c, o->rules, d, l, status))
 		return false;
 	if (o->default_action >= 0)
 		l->default_action = o->default_action ? AX_VERDICT_DROP : AX_VERDICT_PASS;

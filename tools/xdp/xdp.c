@@ -105,7 +105,8 @@ static bool says_anything(const char *text, size_t len)
 	return false;
 }
 
-bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, int *status)
+bool cmd_xdp_read_rules(struct cmd *c, const char *path, enum xdp_direction d, struct rule_list *l,
+			int *status)
 {
 	const char *name = streq(path, "-") ? "stdin" : path;
 	struct config_errors errs = {0};
@@ -125,7 +126,7 @@ bool cmd_xdp_read_rules(struct cmd *c, const char *path, struct rule_list *l, in
 		*status = cmd_failed(c, &e);
 		return false;
 	}
-	r = rule_file_parse((char *)text, len, l, &errs);
+	r = rule_file_parse((char *)text, len, d, l, &errs);
 	if (r == -EINVAL) {
 		*status = invalid_rules(c, &errs, name);
 	} else if (r) {

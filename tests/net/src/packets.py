@@ -3,7 +3,7 @@
 #
 #   packets.py ping ADDR [N]                echo requests: prints how many answers were right
 #   packets.py udp ADDR PORT N [TEXT]       N datagrams
-#   packets.py ask ADDR PORT TEXT           a datagram: prints the answer and who sent it
+#   packets.py ask ADDR PORT TEXT [MARK]    a datagram: prints the answer and who sent it
 #   packets.py send IFACE KEY=VALUE ...     frames: n, proto (udp tcp icmp arp), src, dst, sport,
 #                                           dport, flags, vlan, size, smac, dmac, type
 #   packets.py turned IFACE KEY=VALUE ...   the same, and prints each frame that comes back
@@ -218,8 +218,10 @@ def udp(addr, port, n, text="data"):
         s.sendto(text.encode(), (addr, int(port)))
 
 
-def ask(addr, port, text):
+def ask(addr, port, text, mark="0"):
     s = socket.socket(family(addr), socket.SOCK_DGRAM)
+    if int(mark, 0):
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, struct.pack("=I", int(mark, 0)))
     s.settimeout(1)
     s.sendto(text.encode(), (addr, int(port)))
     try:
