@@ -62,12 +62,32 @@ static struct ax_nat_key key_of(const char *real, const char *source, uint8_t pr
 	return k;
 }
 
+/* The map that has it: that of open connections, or that of all else. */
+static int nat_map(const struct ax_nat_key *k)
+{
+	struct ax_nat n;
+	int map = balance.maps.map[XDP_MAP_NAT];
+
+	return bpf_map_lookup_elem(map, k, &n) ? balance.maps.map[XDP_MAP_NAT_OPENING] : map;
+}
+
 static struct ax_nat nat_get(const struct ax_nat_key *k)
 {
 	struct ax_nat n;
 
-	assert_int_equal(bpf_map_lookup_elem(balance.maps.map[XDP_MAP_NAT], k, &n), 0);
+	assert_int_equal(bpf_map_lookup_elem(nat_map(k), k, &n), 0);
 	return n;
+}
+
+static void nat_put(const struct ax_nat_key *k, const struct ax_nat *n)
+{
+	bool open = k->proto == IPPROTO_TCP && n->state & AX_NAT_OPEN;
+
+	bpf_map_delete_elem(nat_map(k), k);
+	assert_int_equal(
+		bpf_map_update_elem(balance.maps.map[open ? XDP_MAP_NAT : XDP_MAP_NAT_OPENING], k,
+				    n, 0),
+		0);
 }
 
 /* The kernel's ticks, which only a packet tells. */
@@ -79,7 +99,7 @@ static uint32_t stamp(void)
 	uint32_t seen = nat_get(&k).seen;
 	struct ax_flow4 f;
 
-	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k), 0);
+	assert_int_equal(bpf_map_delete_elem(nat_map(&k), &k), 0);
 	assert_int_equal(bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &f), 0);
 	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &f), 0);
 	return seen;
@@ -88,7 +108,14 @@ static uint32_t stamp(void)
 static void forget_all(void)
 {
 	balance_forget(XDP_MAP_NAT, sizeof(struct ax_nat_key));
+	balance_forget(XDP_MAP_NAT_OPENING, sizeof(struct ax_nat_key));
 	balance_forget(XDP_MAP_FLOWS4, sizeof(struct ax_flow4));
+}
+
+static size_t nat_entries(void)
+{
+	return balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)) +
+	       balance_entries(XDP_MAP_NAT_OPENING, sizeof(struct ax_nat_key));
 }
 
 static void start(const char *list)
@@ -411,7 +438,7 @@ static void a_forgotten_flow_finds_its_port_again(void **state)
 	assert_int_equal(source_port(&r), port);
 	/* and the table of answers, once the flow looks after it */
 	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
-	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k), 0);
+	assert_int_equal(bpf_map_delete_elem(nat_map(&k), &k), 0);
 	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
 	assert_int_equal(source_port(&r), port);
 	r = runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
@@ -433,7 +460,7 @@ static void a_flow_looks_after_its_port_in_time(void **state)
 	/* another flow has taken it */
 	n = nat_get(&k);
 	n.client_port_be = htons(9);
-	assert_int_equal(bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &n, 0), 0);
+	nat_put(&k, &n);
 	usleep(600000);
 	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
 	assert_int_not_equal(source_port(&r), port);
@@ -528,8 +555,7 @@ static void use_up_ports(const struct ax_nat *like)
 
 	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
 		k.source_port_be = htons((uint16_t)p);
-		assert_int_equal(bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, like, 0),
-				 0);
+		nat_put(&k, like);
 	}
 }
 
@@ -584,7 +610,7 @@ static void half_open_flows_make_room_for_new_clients(void **state)
 			      : p % 4 ? AX_NAT_SYN_REAL
 				      : AX_NAT_SYN_REAL | AX_NAT_RESET;
 		other.seen = now - (p % 2 ? 100 * hz : p % 1000 * hz / 1000);
-		bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &other, 0);
+		nat_put(&k, &other);
 	}
 	for (unsigned i = 0; i < quick_or(200, 2000); i++) {
 		struct result r = runf("tcp 10.1.0.5:%u > 10.0.0.100:80 flags syn", 1000 + i);
@@ -598,6 +624,63 @@ static void half_open_flows_make_room_for_new_clients(void **state)
 		open += n.state == AX_NAT_OPEN && n.client_port_be == htons(9);
 	}
 	assert_int_equal(open, AX_NAT_PORTS / 2);
+	forget_all();
+}
+
+#define MANY	   12
+#define OPEN_FLOWS 100
+
+/* A SYN of a client that is not there. */
+static void flood_with_syns(unsigned n)
+{
+	autofree uint8_t *frame = NULL;
+	struct error e;
+	size_t len;
+
+	assert_int_equal(
+		packet_text_parse("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn", &frame, &len, &e),
+		0);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t client_be = htonl(0x0a020000 + i);
+
+		memcpy(frame + sizeof(struct ethhdr) + offsetof(struct iphdr, saddr), &client_be,
+		       sizeof(client_be));
+		balance_run_frame(frame, len);
+	}
+}
+
+/* To more backends than half-open flows of all have room together: those that are open have their
+ * own, and what a backend says first, whose client has been silent, gets there. */
+static void a_flood_to_many_backends_ends_no_open_flow(void **state)
+{
+	char list[1000] = "balancers: {web: {mode: nat, backends: ['10.9.0.11:8080'";
+	unsigned ports[OPEN_FLOWS], reals[OPEN_FLOWS], went_on = 0;
+	char text[100];
+	struct result r;
+
+	(void)state;
+	for (unsigned i = 1; i < MANY; i++)
+		sprintf(list + strlen(list), ", '10.9.0.11:%u'", 8080 + i);
+	strcat(list, "]}}\n" RULES);
+	start(list);
+	for (unsigned i = 0; i < OPEN_FLOWS; i++) {
+		r = runf("tcp 10.1.0.5:%u > 10.0.0.100:80 flags syn", 1000 + i);
+		ports[i] = source_port(&r);
+		reals[i] = (unsigned)r.frame[ETH_HLEN + 22] << 8 | r.frame[ETH_HLEN + 23];
+		snprintf(text, sizeof(text), "tcp 10.9.0.11:%u > 10.9.0.1:%u flags syn,ack",
+			 reals[i], ports[i]);
+		run_numbered(text, SEQ, 0xfffffffe);
+		snprintf(text, sizeof(text), "tcp 10.1.0.5:%u > 10.0.0.100:80 flags ack", 1000 + i);
+		run_numbered(text, ACK, 0xffffffff);
+	}
+	flood_with_syns(700000); /* and not less in `make check-quick`: it has to be more than there
+				    is room for */
+	for (unsigned i = 0; i < OPEN_FLOWS; i++) {
+		r = runf("tcp 10.9.0.11:%u > 10.9.0.1:%u flags psh,ack data 'x'", reals[i],
+			 ports[i]);
+		went_on += r.action == XDP_TX || r.action == XDP_REDIRECT;
+	}
+	assert_int_equal(went_on, OPEN_FLOWS);
 	forget_all();
 }
 
@@ -618,7 +701,7 @@ static void failures_have_reasons(void **state)
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80", AX_REASON_NO_NEIGHBOUR, XDP_DROP);
 	start(LIST(ONE));
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80 ttl 1", AX_REASON_TTL, XDP_DROP);
-	assert_int_equal(balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
+	assert_int_equal(nat_entries(), 0);
 	r = balance_run("udp 10.8.0.15:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u ttl 1", port);
@@ -683,7 +766,7 @@ static void explaining_leaves_no_trace(void **state)
 	assert_int_equal(got.action, XDP_TX);
 	assert_int_equal(got.x.backend, 0);
 	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
-	assert_int_equal(balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
+	assert_int_equal(nat_entries(), 0);
 	r = balance_run_frame(there, len);
 	assert_int_equal(got.out_len, r.len);
 	assert_memory_equal(got.out, r.frame, r.len);
@@ -724,6 +807,7 @@ int main(void)
 		cmocka_unit_test(a_flow_is_half_open_until_both_sides_have_answered),
 		cmocka_unit_test(ports_that_are_over_are_taken),
 		cmocka_unit_test(half_open_flows_make_room_for_new_clients),
+		cmocka_unit_test(a_flood_to_many_backends_ends_no_open_flow),
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_flood_is_dropped),
 		cmocka_unit_test(explaining_leaves_no_trace),
