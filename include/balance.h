@@ -185,8 +185,11 @@ enum ax_nat_state {
 	AX_NAT_OPEN = 1 << 4,	  /* the client is where it says, or the backend believes so */
 };
 
-/* Map `nat` (LRU), one for all interfaces of an instance, as answers may come in by another one
- * than questions: what a backend answers to -> the client and what it asked for. */
+/* Maps `nat` and `nat_opening` (LRU), one of each for all interfaces of an instance, as answers may
+ * come in by another one than questions: what a backend answers to -> the client and what it asked
+ * for. TCP is in `nat` once it is open, and all that anybody can begin, without being at the
+ * address that he says, in the other one: half-open TCP, and datagrams. More of these than there is
+ * room for, as several backends have ports for, so push out none of those that are open. */
 struct ax_nat_key {
 	struct ax_addr real, source;
 	__be16 real_port_be, source_port_be;

@@ -7,6 +7,7 @@
 #define AX_BALANCE_PORTS_BPF_H
 
 #include "balance.bpf.h"
+#include "nat.bpf.h"
 #include "nat_proof.bpf.h"
 
 /* A flow's first port to try. */
@@ -46,19 +47,32 @@ static __always_inline __u32 over_for(const struct ax_nat *n, __u8 proto, __u32 
 	return idle >= may_be_idle(n->state, proto) * layout.hz ? idle : 0;
 }
 
+/* Whose flow has the port. *opening: it is in the map of those that are half-open. */
+static __always_inline struct ax_nat *port_of(const struct ax_nat_key *key, bool *opening)
+{
+	struct ax_nat *n = bpf_map_lookup_elem(&nat, key);
+
+	*opening = !n;
+	return n ? n : bpf_map_lookup_elem(&nat_opening, key);
+}
+
 /* Takes the port of a flow that is over or half-open, unless another CPU does so. */
 static __always_inline bool take_over(const struct ax_nat_key *key, const struct ax_nat *value)
 {
-	struct ax_nat *n = bpf_map_lookup_elem(&nat, key);
+	bool opening;
+	struct ax_nat *n = port_of(key, &opening);
 	__u32 seen;
 
 	if (!n)
-		return !bpf_map_update_elem(&nat, key, value, BPF_NOEXIST);
+		return !bpf_map_update_elem(&nat_opening, key, value, BPF_NOEXIST);
 	seen = n->seen;
 	if ((n->state & AX_NAT_OPEN && !over_for(n, key->proto, value->seen)) ||
 	    __sync_val_compare_and_swap(&n->seen, seen, value->seen) != seen)
 		return false;
-	return !bpf_map_update_elem(&nat, key, value, BPF_ANY);
+	if (opening)
+		return !bpf_map_update_elem(&nat_opening, key, value, BPF_ANY);
+	bpf_map_delete_elem(&nat, key);
+	return !bpf_map_update_elem(&nat_opening, key, value, BPF_NOEXIST);
 }
 
 /* A search for a port. */
@@ -87,17 +101,18 @@ static long try_port(__u32 i, struct search *s)
 {
 	struct ax_nat_key *key = &s->h->nat_key;
 	struct ax_nat *n;
+	bool opening;
 	__u32 idle;
 
 	(void)i;
 	key->source_port_be = nat_port(s->hash);
 	s->hash = s->hash * 1664525 + 1013904223;
-	n = bpf_map_lookup_elem(&nat, key);
+	n = port_of(key, &opening);
 	if (!n) {
-		s->found = !bpf_map_update_elem(&nat, key, &s->h->nat, BPF_NOEXIST);
+		s->found = !bpf_map_update_elem(&nat_opening, key, &s->h->nat, BPF_NOEXIST);
 		if (s->found)
 			return 1;
-		n = bpf_map_lookup_elem(&nat, key); /* another CPU was faster */
+		n = port_of(key, &opening); /* another CPU was faster */
 		if (!n)
 			return 0;
 	}
@@ -171,15 +186,18 @@ __noinline int nat_confirm(void)
 {
 	struct handover *h = bpf_map_lookup_elem(&handovers, &(__u32){0});
 	struct ax_nat *n;
+	bool opening;
 
 	if (!h)
 		return 0;
-	n = bpf_map_lookup_elem(&nat, &h->nat_key);
+	n = port_of(&h->nat_key, &opening);
 	if (!n)
-		return !bpf_map_update_elem(&nat, &h->nat_key, &h->nat, BPF_NOEXIST);
+		return !bpf_map_update_elem(&nat_opening, &h->nat_key, &h->nat, BPF_NOEXIST);
 	if (!same_flow(n, &h->nat))
 		return 0;
 	nat_touch(n, &h->nat, h->p.tcp_flags);
+	if (opening && nat_has_opened(&h->nat_key, n))
+		nat_opened(&h->nat_key, n);
 	return n->state & AX_NAT_OPEN	    ? 1
 	       : n->state & AX_NAT_SYN_REAL ? NAT_UNPROVEN
 					    : NAT_HALF_OPEN;

@@ -95,6 +95,20 @@ static __always_inline void nat_answered(struct xdp_md *ctx, struct ax_nat *n,
 		n->state |= state;
 }
 
+/* Whether what is in `nat_opening` has its place in `nat` by now. */
+static __always_inline bool nat_has_opened(const struct ax_nat_key *key, const struct ax_nat *n)
+{
+	return key->proto == IPPROTO_TCP && n->state & AX_NAT_OPEN;
+}
+
+/* Gives it that: first there, so that it is found all the time. (The key is on the stack, or in a
+ * map that is not this one: Linux 6.1.) */
+static __always_inline void nat_opened(const struct ax_nat_key *key, const struct ax_nat *n)
+{
+	if (!bpf_map_update_elem(&nat, key, n, BPF_ANY))
+		bpf_map_delete_elem(&nat_opening, key);
+}
+
 /* Whose flow a packet from a backend answers. With `keep` no trace of the packet is left. */
 static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p, struct ax_nat *ret,
 				     bool keep)
@@ -106,12 +120,17 @@ static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p,
 		.source_port_be = p->dport_be,
 		.proto = p->proto,
 	};
+	bool opening = false;
 	struct ax_nat *n;
 	__u32 now;
 
 	if (p->later)
 		return nat_find_fragment(ctx, p, ret);
 	n = bpf_map_lookup_elem(&nat, &key);
+	if (!n) {
+		n = bpf_map_lookup_elem(&nat_opening, &key);
+		opening = true;
+	}
 	if (!n)
 		return false;
 	*ret = *n;
@@ -122,6 +141,8 @@ static __always_inline bool nat_find(struct xdp_md *ctx, const struct packet *p,
 	if (now - n->seen > layout.hz / (2 * AX_NAT_CHECKS))
 		n->seen = now;
 	nat_answered(ctx, n, p);
+	if (opening && nat_has_opened(&key, n))
+		nat_opened(&key, n);
 	if (p->fragment == AX_FRAGMENT_FIRST)
 		nat_remember_fragment(ctx, p, ret);
 	return true;

@@ -248,8 +248,10 @@ static __always_inline __u32 equal(__u32 a, __u32 b)
 	__u64 differ = a ^ b;
 
 	differ--; /* above 32 bits only if it was 0 */
-	asm volatile("" : "+r"(differ));
-	return differ >> 63;
+	opaque(differ);
+	differ >>= 63;
+	opaque(differ); /* or clang 19 makes branches of the masks that callers make of it */
+	return (__u32)differ;
 }
 
 /* Whether a header of this protocol is followed by another one (Fragment, AH included). */

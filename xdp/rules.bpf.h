@@ -275,6 +275,12 @@ AX_RULES_MAP struct {
 	__type(key, struct ax_nat_key);
 	__type(value, struct ax_nat);
 } nat SEC(".maps");
+AX_RULES_MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, AX_BALANCE_FLOWS);
+	__type(key, struct ax_nat_key);
+	__type(value, struct ax_nat);
+} nat_opening SEC(".maps");
 /* Which addresses NAT gives as sources, on whatever interface: bit n of the entry of a family (0:
  * IPv4, 1: IPv6) stands for those whose last 5 bits are n. */
 AX_RULES_MAP struct {

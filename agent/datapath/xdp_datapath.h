@@ -44,7 +44,8 @@ enum xdp_map {
 	XDP_MAP_FLOWS4,
 	XDP_MAP_FLOWS6,
 	XDP_MAP_REAL_COUNTS,
-	XDP_MAP_NAT, /* this and the next two: see datapath_xdp_shared() */
+	XDP_MAP_NAT, /* this and the next three: see datapath_xdp_shared() */
+	XDP_MAP_NAT_OPENING,
 	XDP_MAP_NAT_FRAGMENTS,
 	XDP_MAP_NAT_SOURCES,
 	XDP_MAP_EXPOSED, /* the instance's too, where lists let exposed ports through */

@@ -13,6 +13,8 @@ static const struct shared {
 } shared_maps[XDP_MAPS] = {
 	[XDP_MAP_NAT] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_key), sizeof(struct ax_nat),
 			 AX_BALANCE_FLOWS, 0},
+	[XDP_MAP_NAT_OPENING] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_key),
+				 sizeof(struct ax_nat), AX_BALANCE_FLOWS, 0},
 	[XDP_MAP_NAT_FRAGMENTS] = {BPF_MAP_TYPE_LRU_HASH, sizeof(struct ax_nat_fragment),
 				   sizeof(struct ax_nat), AX_NAT_FRAGMENTS, 0},
 	[XDP_MAP_NAT_SOURCES] = {BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint32_t),

@@ -71,7 +71,8 @@ void xdp_sizes(const struct rule_list *l, size_t more_rules, bool nat, bool flow
 	sizes[XDP_MAP_RULE_COUNTS] = sizes[XDP_MAP_LIMITS] = sizes[XDP_MAP_CARRIED] = counters;
 	sizes[XDP_MAP_FLOWS4] = sizes[XDP_MAP_FLOWS6] =
 		l->n_balancers ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
-	sizes[XDP_MAP_NAT] = nat ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
+	sizes[XDP_MAP_NAT] = sizes[XDP_MAP_NAT_OPENING] =
+		nat ? AX_BALANCE_FLOWS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_NAT_FRAGMENTS] = nat ? AX_NAT_FRAGMENTS : IFACE_UNUSED_ENTRIES;
 	sizes[XDP_MAP_NAT_SOURCES] = nat ? AX_NAT_FAMILIES : 1;
 	sizes[XDP_MAP_EXPOSED] = exposed ? AX_XDP_EXPOSED : IFACE_UNUSED_ENTRIES;

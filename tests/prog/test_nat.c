@@ -16,86 +16,7 @@
 
 #include "iface/iface.h"
 #include "packet/text.h"
-#include "tests/lib/balance.h"
-#include "tests/lib/quick.h"
-
-#define ONE  "['10.9.0.11:8080', '[fd09::11]:8080']"
-#define FOUR "['10.9.0.11:8080', '10.9.0.12:8080', '10.9.0.13:8080', '10.9.0.14:8080']"
-#define RULES \
-	"default: drop\nrules: [{name: web, dst: '10.0.0.100,fd00::100', action: balance web}]\n"
-#define LIST(backends) "balancers: {web: {mode: nat, backends: " backends "}}\n" RULES
-
-static struct result runf(const char *format, ...) PRINTF(1, 2);
-static struct result runf(const char *format, ...)
-{
-	char text[300];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	return balance_run(text);
-}
-
-static void assert_line(const struct result *r, const char *format, ...) PRINTF(2, 3);
-static void assert_line(const struct result *r, const char *format, ...)
-{
-	char text[300];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	assert_packet(r, text);
-}
-
-static struct ax_nat_key key_of(const char *real, const char *source, uint8_t proto, unsigned port)
-{
-	struct ax_nat_key k = {
-		.real_port_be = htons(8080),
-		.source_port_be = htons((uint16_t)port),
-		.proto = proto,
-	};
-
-	assert_int_equal(addr_parse(real, &k.real), 0);
-	assert_int_equal(addr_parse(source, &k.source), 0);
-	return k;
-}
-
-static struct ax_nat nat_get(const struct ax_nat_key *k)
-{
-	struct ax_nat n;
-
-	assert_int_equal(bpf_map_lookup_elem(balance.maps.map[XDP_MAP_NAT], k, &n), 0);
-	return n;
-}
-
-/* The kernel's ticks, which only a packet tells. */
-static uint32_t stamp(void)
-{
-	static unsigned sport; /* a flow that is known already leaves no trace for some time */
-	struct result r = runf("udp 10.1.0.77:%u > 10.0.0.100:80", ++sport);
-	struct ax_nat_key k = key_of("10.9.0.11", "10.9.0.1", 17, source_port(&r));
-	uint32_t seen = nat_get(&k).seen;
-	struct ax_flow4 f;
-
-	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k), 0);
-	assert_int_equal(bpf_map_get_next_key(balance.maps.map[XDP_MAP_FLOWS4], NULL, &f), 0);
-	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_FLOWS4], &f), 0);
-	return seen;
-}
-
-static void forget_all(void)
-{
-	balance_forget(XDP_MAP_NAT, sizeof(struct ax_nat_key));
-	balance_forget(XDP_MAP_FLOWS4, sizeof(struct ax_flow4));
-}
-
-static void start(const char *list)
-{
-	balance_load_afresh(list);
-	forget_all();
-}
+#include "tests/lib/nat.h"
 
 /* --- there and back --- */
 
@@ -396,211 +317,6 @@ static void fragments_of_answers_find_back(void **state)
 
 /* --- ports --- */
 
-static void a_forgotten_flow_finds_its_port_again(void **state)
-{
-	struct result r;
-	struct ax_nat_key k;
-	unsigned port;
-
-	(void)state;
-	start(LIST(ONE));
-	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
-	port = source_port(&r);
-	balance_forget(XDP_MAP_FLOWS4, sizeof(struct ax_flow4));
-	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack");
-	assert_int_equal(source_port(&r), port);
-	/* and the table of answers, once the flow looks after it */
-	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
-	assert_int_equal(bpf_map_delete_elem(balance.maps.map[XDP_MAP_NAT], &k), 0);
-	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
-	assert_int_equal(source_port(&r), port);
-	r = runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
-	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags ack ttl 63");
-}
-
-static void a_flow_looks_after_its_port_in_time(void **state)
-{
-	struct result r;
-	struct ax_nat_key k;
-	struct ax_nat n;
-	unsigned port;
-
-	(void)state;
-	start(LIST(ONE));
-	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
-	port = source_port(&r);
-	k = key_of("10.9.0.11", "10.9.0.1", 17, port);
-	/* another flow has taken it */
-	n = nat_get(&k);
-	n.client_port_be = htons(9);
-	assert_int_equal(bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &n, 0), 0);
-	usleep(600000);
-	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
-	assert_int_not_equal(source_port(&r), port);
-	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", source_port(&r));
-	assert_packet(&r, "udp 10.0.0.100:80 > 10.1.0.5:1000 ttl 63");
-	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", port);
-	assert_packet(&r, "udp 10.0.0.100:80 > 10.1.0.5:9 ttl 63");
-}
-
-static void the_end_of_a_connection_is_seen(void **state)
-{
-	struct result r;
-	struct ax_nat_key k;
-	unsigned port;
-
-	(void)state;
-	start(LIST(ONE));
-	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80");
-	port = source_port(&r);
-	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
-	assert_int_equal(nat_get(&k).state, 0);
-	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags fin,ack");
-	assert_int_equal(nat_get(&k).state, AX_NAT_FIN_CLIENT);
-	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags fin,ack", port);
-	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN | AX_NAT_FINS);
-	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
-	assert_int_equal(nat_get(&k).state, 0);
-	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags rst", port);
-	assert_int_equal(nat_get(&k).state, AX_NAT_RESET);
-}
-
-/* A segment over IPv4 without options, with that number at an offset of TCP's header. */
-static void run_numbered(const char *text, size_t off, uint32_t number)
-{
-	uint32_t number_be = htonl(number);
-	autofree uint8_t *frame = NULL;
-	struct error e;
-	size_t len;
-
-	assert_int_equal(packet_text_parse(text, &frame, &len, &e), 0);
-	memcpy(frame + sizeof(struct ethhdr) + sizeof(struct iphdr) + off, &number_be,
-	       sizeof(number_be));
-	balance_run_frame(frame, len);
-}
-#define SEQ 4
-#define ACK 8
-
-static void a_flow_is_half_open_until_both_sides_have_answered(void **state)
-{
-	static const char ack[] = "tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack";
-	char answer[80];
-	struct ax_nat_key k;
-	struct result r;
-	unsigned port;
-
-	(void)state;
-	start(LIST(ONE));
-	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
-	port = source_port(&r);
-	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
-	balance_run(ack); /* of nothing */
-	assert_int_equal(nat_get(&k).state, 0);
-	usleep(200000); /* what is known of it is used for so long */
-	snprintf(answer, sizeof(answer), "tcp 10.9.0.11:8080 > 10.9.0.1:%u flags syn,ack", port);
-	run_numbered(answer, SEQ, 0xfffffffe);
-	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
-	/* who sends in the client's name has not seen that, and guesses */
-	balance_run(ack);
-	run_numbered(ack, ACK, 0xfffffffe);
-	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
-	/* nor does he who gets the backend to answer another SYN of his */
-	snprintf(answer, sizeof(answer), "tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
-	run_numbered(answer, SEQ, 0xffffffff);
-	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL);
-	run_numbered(ack, ACK, 0xffffffff);
-	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL | AX_NAT_OPEN);
-	/* whoever else says that he begins anew */
-	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
-	assert_int_equal(nat_get(&k).state, AX_NAT_SYN_REAL | AX_NAT_OPEN);
-
-	r = balance_run("udp 10.1.0.5:1000 > 10.0.0.100:80");
-	k = key_of("10.9.0.11", "10.9.0.1", 17, source_port(&r));
-	assert_int_equal(nat_get(&k).state, 0);
-	runf("udp 10.9.0.11:8080 > 10.9.0.1:%u", source_port(&r));
-	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN);
-}
-
-/* All ports in use, by flows that are like `like`. */
-static void use_up_ports(const struct ax_nat *like)
-{
-	struct ax_nat_key k = key_of("10.9.0.11", "10.9.0.1", 6, 0);
-
-	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
-		k.source_port_be = htons((uint16_t)p);
-		assert_int_equal(bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, like, 0),
-				 0);
-	}
-}
-
-static void ports_that_are_over_are_taken(void **state)
-{
-	static const char text[] = "tcp 10.1.0.5:1000 > 10.0.0.100:80";
-	struct ax_nat other = {.client_port_be = htons(9), .state = AX_NAT_OPEN};
-	struct result r;
-
-	(void)state;
-	start(LIST(ONE));
-	assert_int_equal(addr_parse("10.1.0.9", &other.client), 0);
-	assert_int_equal(addr_parse("10.0.0.100", &other.service), 0);
-	other.seen = stamp();
-	use_up_ports(&other);
-	assert_fails(text, AX_REASON_NO_PORT, XDP_DROP);
-	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
-	other.state = AX_NAT_OPEN | AX_NAT_FINS; /* but only just */
-	other.seen = stamp();
-	use_up_ports(&other);
-	assert_fails(text, AX_REASON_NO_PORT, XDP_DROP);
-	other.seen = stamp() - AX_NAT_CLOSED * balance.generation.layout.hz - 1;
-	use_up_ports(&other);
-	r = balance_run(text);
-	assert_int_equal(r.action, XDP_TX);
-	r = runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", source_port(&r));
-	assert_packet(&r, "tcp 10.0.0.100:80 > 10.1.0.5:1000 flags ack ttl 63");
-	other.state = AX_NAT_OPEN;
-	other.seen = stamp() - AX_NAT_IDLE_TCP * balance.generation.layout.hz - 1;
-	use_up_ports(&other);
-	assert_int_equal(balance_run("tcp 10.1.0.5:1001 > 10.0.0.100:80").action, XDP_TX);
-	forget_all();
-}
-
-static void half_open_flows_make_room_for_new_clients(void **state)
-{
-	struct ax_nat other = {.client_port_be = htons(9)};
-	struct ax_nat_key k = key_of("10.9.0.11", "10.9.0.1", 6, 0);
-	uint32_t hz = balance.generation.layout.hz, now;
-	unsigned open = 0;
-	struct ax_nat n;
-
-	(void)state;
-	start(LIST(ONE));
-	assert_int_equal(addr_parse("10.1.0.9", &other.client), 0);
-	assert_int_equal(addr_parse("10.0.0.100", &other.service), 0);
-	now = stamp();
-	/* half of the ports are open flows', which have been idle for longer */
-	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
-		k.source_port_be = htons((uint16_t)p);
-		other.state = p % 2   ? AX_NAT_OPEN
-			      : p % 4 ? AX_NAT_SYN_REAL
-				      : AX_NAT_SYN_REAL | AX_NAT_RESET;
-		other.seen = now - (p % 2 ? 100 * hz : p % 1000 * hz / 1000);
-		bpf_map_update_elem(balance.maps.map[XDP_MAP_NAT], &k, &other, 0);
-	}
-	for (unsigned i = 0; i < quick_or(200, 2000); i++) {
-		struct result r = runf("tcp 10.1.0.5:%u > 10.0.0.100:80 flags syn", 1000 + i);
-
-		assert_int_equal(r.action, XDP_TX);
-		assert_int_equal(source_port(&r) % 2, 0);
-	}
-	for (unsigned p = AX_NAT_PORT; p < AX_NAT_PORT + AX_NAT_PORTS; p++) {
-		k.source_port_be = htons((uint16_t)p);
-		n = nat_get(&k);
-		open += n.state == AX_NAT_OPEN && n.client_port_be == htons(9);
-	}
-	assert_int_equal(open, AX_NAT_PORTS / 2);
-	forget_all();
-}
-
 /* --- what cannot be --- */
 
 static void failures_have_reasons(void **state)
@@ -618,7 +334,7 @@ static void failures_have_reasons(void **state)
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80", AX_REASON_NO_NEIGHBOUR, XDP_DROP);
 	start(LIST(ONE));
 	assert_fails("udp 10.1.0.5:1000 > 10.0.0.100:80 ttl 1", AX_REASON_TTL, XDP_DROP);
-	assert_int_equal(balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
+	assert_int_equal(nat_entries(), 0);
 	r = balance_run("udp 10.8.0.15:1000 > 10.0.0.100:80");
 	port = source_port(&r);
 	r = runf("udp 10.9.0.11:8080 > 10.9.0.1:%u ttl 1", port);
@@ -683,7 +399,7 @@ static void explaining_leaves_no_trace(void **state)
 	assert_int_equal(got.action, XDP_TX);
 	assert_int_equal(got.x.backend, 0);
 	assert_int_equal(balance_entries(XDP_MAP_FLOWS4, sizeof(struct ax_flow4)), 0);
-	assert_int_equal(balance_entries(XDP_MAP_NAT, sizeof(struct ax_nat_key)), 0);
+	assert_int_equal(nat_entries(), 0);
 	r = balance_run_frame(there, len);
 	assert_int_equal(got.out_len, r.len);
 	assert_memory_equal(got.out, r.frame, r.len);
@@ -718,12 +434,6 @@ int main(void)
 		cmocka_unit_test(errors_reach_the_client),
 		cmocka_unit_test(fragments_keep_together),
 		cmocka_unit_test(fragments_of_answers_find_back),
-		cmocka_unit_test(a_forgotten_flow_finds_its_port_again),
-		cmocka_unit_test(a_flow_looks_after_its_port_in_time),
-		cmocka_unit_test(the_end_of_a_connection_is_seen),
-		cmocka_unit_test(a_flow_is_half_open_until_both_sides_have_answered),
-		cmocka_unit_test(ports_that_are_over_are_taken),
-		cmocka_unit_test(half_open_flows_make_room_for_new_clients),
 		cmocka_unit_test(failures_have_reasons),
 		cmocka_unit_test(a_flood_is_dropped),
 		cmocka_unit_test(explaining_leaves_no_trace),

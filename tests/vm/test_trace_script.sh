@@ -30,4 +30,20 @@ ax trace run /tmp/s.ax -o json -c "$traced 5" >/tmp/script.out 2>&1 </dev/null
 like "a variable is set beside long keys" '"name":"long"' cat /tmp/script.out
 like "a time ends at a return, by what the entry had" '"name":"times"' cat /tmp/script.out
 like "and all of it is received" '"dropped":0' cat /tmp/script.out
+
+# texts, maps with call stacks, arithmetic, the struct of the thread, a clock, what happens in other processes
+cat >/tmp/s.ax <<EOF
+uprobe:$traced:twice { set thread.who = comm; set map.n[arg0 % 2] += 1; set map.at[arg0] = ustack; set map.name[arg0] = "a" }
+uretprobe:$traced:twice {
+	print "%s %s %d" thread.who map.name[arg0@entry] map.n[0] * 10 / 2; count by map.at[arg0@entry]:ustack as places }
+tracepoint:sched:sched_switch if \$task->mm { set map.off[prev_pid] = nsecs; set map.kernel[prev_pid] = kstack }
+tracepoint:sched:sched_switch anywhere if map.off[next_pid] {
+	stats nsecs-map.off[next_pid] by map.kernel[next_pid]:kstack as waits; set map.off[next_pid] = 0 }
+tracepoint:syscalls:sys_exit_write if ret > 0 { count by \$task->group_leader->comm:string as writers }
+profile:99 { count by kstack as busy }
+EOF
+ax trace run /tmp/s.ax -c "$traced 5" >/tmp/script.out 2>&1 </dev/null
+like "texts in variables, and maps" 'traced a [1-9]' cat /tmp/script.out
+like "stacks in maps" '^places:' cat /tmp/script.out
+like "all of these are received" ' 0 dropped' cat /tmp/script.out
 done_testing

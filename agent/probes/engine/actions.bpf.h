@@ -16,12 +16,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ax_probe);
 } probes SEC(".maps");
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AX_PROBE_SLOTS);
-	__type(key, __u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
 /* How often each probe happened. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -48,6 +48,12 @@ struct scratch {
 };
 
 struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AX_PROBE_SLOTS);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);

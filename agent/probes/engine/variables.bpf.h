@@ -137,19 +137,23 @@ static __always_inline __u64 text_address(struct scratch *s, const struct ax_pro
 	return (__u64)(void *)s->text;
 }
 
+/* Kernels before 6.2 take what is stored only from where a map was looked up itself: that of s is.
+ */
 static __always_inline void set_text(bool sleeps, struct scratch *s, const struct ax_probe_op *op)
 {
 	struct ax_probe_state_key key = text_key(s, op, s->kept[0]);
+	__u32 slot = s->slot;
+	struct scratch *own = bpf_map_lookup_elem(&scratches, &slot);
 
-	if (op->size == AX_TEXT_MAP && s->record.faults & 1)
+	if (!own || (op->size == AX_TEXT_MAP && s->record.faults & 1))
 		return;
-	if (read_text(sleeps, &s->variable, sizeof(s->variable), s->acc, op->flags & AX_OP_KERNEL) <
-	    0)
+	if (read_text(sleeps, &own->variable, sizeof(own->variable), s->acc,
+		      op->flags & AX_OP_KERNEL) < 0)
 		return;
-	if (!*(char *)&s->variable)
+	if (!*(char *)&own->variable)
 		bpf_map_delete_elem(&text_variables, &key);
 	else if ((op->size != AX_TEXT_THREAD || !is_ending()) &&
-		 bpf_map_update_elem(&text_variables, &key, &s->variable, BPF_ANY))
+		 bpf_map_update_elem(&text_variables, &key, &own->variable, BPF_ANY))
 		count_no_variable();
 }
 

@@ -24,7 +24,8 @@ void script_syscalls(const struct tally_view *v, FILE *f)
 	fprintf(f, "\tstats nsecs-thread.since by %scall=(thread.call-1):syscall as calls;\n", who);
 	if (v->hist)
 		fprintf(f,
-			"\thist nsecs-thread.since by %scall=(thread.call-1):syscall as times;\n",
+			"\t"
+			"hist nsecs-thread.since by %scall=(thread.call-1):syscall as times;\n",
 			who);
 	fprintf(f,
 		"\tcount by %scall=(thread.call-1):syscall ret as errors if ret < 0 && ret >= "
@@ -332,12 +333,14 @@ void script_hypercalls(const struct script_hypercalls *x, FILE *f)
 	else if (x->all)
 		fputs("\tstats nsecs-thread.since by pid vcpu=vcpu_id reason=thread.reason "
 		      "isa=thread.isa as exits;\n"
-		      "\thist nsecs-thread.since by pid vcpu=vcpu_id as times\n",
+		      "\t"
+		      "hist nsecs-thread.since by pid vcpu=vcpu_id as times\n",
 		      f);
 	else
 		fputs("\tstats nsecs-thread.since by pid vcpu=vcpu_id nr=thread.nr "
 		      "reason=thread.reason as hypercalls;\n"
-		      "\thist nsecs-thread.since by pid vcpu=vcpu_id as times\n",
+		      "\t"
+		      "hist nsecs-thread.since by pid vcpu=vcpu_id as times\n",
 		      f);
 	fputs("}\ntracepoint:kvm:kvm_entry { set thread.since = 0 }\n", f);
 }
