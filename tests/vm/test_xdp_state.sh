@@ -6,6 +6,9 @@
 . "${0%/*}/lists.sh"
 
 ip link set lo up
+# (others in this machine have had it forward, which is when ax keeps flows)
+echo 0 >/proc/sys/net/ipv4/ip_forward
+echo 0 >/proc/sys/net/ipv6/conf/all/forwarding
 
 listens()
 {
