@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <netinet/in.h>
 
+#include "base/address.h"
 #include "datapath/priv.h"
 
 struct accepted_each {
@@ -76,26 +77,38 @@ struct flows_each {
 	int forgotten;
 };
 
-/* True: it was there. TCP's may be on its way from one map to the other. */
-static bool forget_entry(const struct flows_each *e, const struct ax_flow_key *key)
+/* A packet may have come since the entry was seen: under the same key there is another flow then,
+ * which goes elsewhere. */
+static bool forget_in(const struct flows_each *e, enum datapath_map m,
+		      const struct ax_flow_key *key, const struct ax_endpoint *to)
 {
-	bool was = bpf_map_delete_elem(e->dp->map[e->map], key) == 0;
+	int map = e->dp->map[m];
+	struct ax_flow now;
+
+	return bpf_map_lookup_elem(map, key, &now) == 0 && now.to.port_be == to->port_be &&
+	       addr_eq(&now.to.addr, &to->addr) && bpf_map_delete_elem(map, key) == 0;
+}
+
+/* True: it was there. TCP's may be on its way from one map to the other. */
+static bool forget_entry(const struct flows_each *e, const struct ax_flow_key *key,
+			 const struct ax_endpoint *to)
+{
+	bool was = forget_in(e, e->map, key, to);
 
 	if (e->map == MAP_UDP_FLOWS)
 		return was;
-	return bpf_map_delete_elem(e->dp->map[e->map == MAP_FLOWS ? MAP_NEW_FLOWS : MAP_FLOWS],
-				   key) == 0 ||
-	       was;
+	return forget_in(e, e->map == MAP_FLOWS ? MAP_NEW_FLOWS : MAP_FLOWS, key, to) || was;
 }
 
 static void forget(struct flows_each *e, const struct datapath_flow *flow)
 {
 	const struct ax_flow_key from_client = {.client = flow->client, .peer = flow->asked};
 	struct ax_flow_key from_backend = {.client = flow->client, .peer = flow->backend};
-	bool was = forget_entry(e, &from_client); /* once, though both entries come by */
+	/* once, though both entries come by */
+	bool was = forget_entry(e, &from_client, &flow->backend);
 
 	from_backend.client.port_be = flow->seen_port_be;
-	forget_entry(e, &from_backend);
+	forget_entry(e, &from_backend, &flow->asked);
 	e->forgotten += was && flow->lives;
 }
 

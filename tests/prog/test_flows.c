@@ -381,6 +381,48 @@ static void test_packets_keep_a_flow(void **state)
 	}
 }
 
+/* Writes a flow of the same client to another backend, as a packet does that comes while the agent
+ * forgets the one before. */
+static bool begin_anew(void *arg, const struct datapath_flow *f)
+{
+	struct kept *k = arg;
+	autoclose int map = dataplane_map(k->map);
+
+	if (!addr_eq(&f->backend.addr, &w.addr[APP][0]))
+		return false; /* the other way round */
+	if (dataplane_count(k->map, sizeof(k->key[0])))
+		return true; /* of its two entries that is the first to come */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(bpf_map_update_elem(map, &k->key[i], &k->flow[i], BPF_ANY), 0);
+	return true;
+}
+
+/* What is forgotten is the flow to that backend: the one that has begun in its place meanwhile, to
+ * another one, stays, and is not counted as a second one. */
+static void test_what_began_meanwhile_stays(void **state)
+{
+	struct kept k, anew;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].closed)
+			continue;
+		play(&rows[i], 0);
+		keep(rows[i].map, &k);
+		put_back(&k, now());
+		anew = k;
+		for (int d = 0; d < 2; d++) {
+			if (addr_eq(&anew.key[d].peer.addr, &w.addr[APP][0]))
+				anew.key[d].peer.addr = w.addr[NET][0];
+			else
+				anew.flow[d].to.addr = w.addr[NET][0];
+		}
+		assert_int_equal(
+			datapath_flows_each(own.dp, k.key[0].client.proto, begin_anew, &anew), 1);
+		assert_int_equal(dataplane_count(k.map, sizeof(k.key[0])), 2);
+	}
+}
+
 /* --- the world --- */
 
 static int tell_service(int v6, uint8_t proto)
@@ -427,7 +469,7 @@ static int setup(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 1];
+	static struct CMUnitTest tests[2 * ARRAY_SIZE(rows) + 2];
 	static char names[ARRAY_SIZE(tests)][100];
 	size_t n = 0;
 
@@ -443,5 +485,6 @@ int main(void)
 					       .initial_state = (void *)(uintptr_t)row};
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_packets_keep_a_flow);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(test_what_began_meanwhile_stays);
 	return cmocka_run_group_tests(tests, setup, dataplane_teardown);
 }
