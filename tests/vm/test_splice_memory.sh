@@ -30,12 +30,16 @@ group() # FILE [VALUE]: of the server's control group
 	if [ $# -gt 1 ]; then echo "$2" >"$file"; else cat "$file"; fi
 }
 # The limit is so near that no message fits, for which 128 KiB are to be left besides it, and so far that
-# TCP's do: of 20,000 bytes there are two at once, the request and its answer, with what the kernel's buffers
-# for them have besides. (With 64 KiB the kernel ended the server now and then: what TCP charges while a
-# packet is received goes beyond the limit, and whoever needs a page then is ended.)
+# TCP's do. Nothing moves meanwhile: the kernel ends somebody of a group whose limit comes to be below what it has
+# by then.
 tighten()
 {
+	local there
+
+	there=$(echo /sys/fs/cgroup/mem/server-*)
+	echo 1 >"$there/cgroup.freeze" && eventually 10 grep -q 'frozen 1' "$there/cgroup.events" && sleep 0.2
 	group max $(($(group current) + 112 * 1024))
+	echo 0 >"$there/cgroup.freeze"
 }
 # What the processors have set aside for a group counts as used until they give it back, so that there
 # may be more room than there seemed to be: it is looked at anew.
