@@ -360,6 +360,7 @@ private_host() {
 	fi
 	SYSCTL_BEFORE=$(host_sysctls)
 	RULES_BEFORE=$(ip rule; ip -6 rule)
+	NSFS_BEFORE=$(grep -c ' nsfs ' /proc/self/mounts) # the machine's own
 }
 
 host_sysctls() {
@@ -678,7 +679,7 @@ machine_leftovers() {
 	nft list ruleset 2>/dev/null | sed 's/^/nft /'
 	[ "$(host_sysctls)" = "$SYSCTL_BEFORE" ] || echo "sysctl: $(host_sysctls | tr '\n' ' ')"
 	[ "$(ip rule; ip -6 rule)" = "$RULES_BEFORE" ] || echo "rule: $(ip rule; ip -6 rule)"
-	grep -c ' nsfs ' /proc/self/mounts | sed '/^0$/d; s/$/ namespaces are mounted/'
+	grep -c ' nsfs ' /proc/self/mounts | sed "/^$NSFS_BEFORE\$/d; s/\$/ namespaces are mounted/"
 	foreign_processes
 }
 
