@@ -136,6 +136,8 @@ static __always_inline __u8 flow_next_state(__u8 state, __u8 flags, bool from_ap
 {
 	if (flags & FLOW_RST)
 		return state | AX_FLOW_RESET;
+	/* who goes on was not reset: the ends know an RST by its sequence number, we do not */
+	state &= (__u8)~AX_FLOW_RESET;
 	if (flags & FLOW_SYN)
 		return from_app ? state | AX_FLOW_ANSWERED : state;
 	if (flags & FLOW_FIN)

@@ -170,6 +170,8 @@ static __always_inline void nat_touch(struct ax_nat *n, const struct ax_nat *val
 		state |= AX_NAT_RESET;
 	} else if (tcp_flags & TCP_FLAG_FIN_BIT) {
 		state |= AX_NAT_FIN_CLIENT;
+	} else if (state & AX_NAT_OPEN) {
+		state &= (__u8)~AX_NAT_RESET; /* who goes on was not reset (bpf/flows.bpf.h) */
 	} else if (state & AX_NAT_SYN_REAL && same_proof(n->proof, value->proof)) {
 		state |= AX_NAT_OPEN;
 	}

@@ -80,7 +80,7 @@ static __always_inline bool answers_syn_again(struct xdp_md *ctx, const struct a
 static __always_inline void nat_answered(struct xdp_md *ctx, struct ax_nat *n,
 					 const struct packet *p)
 {
-	__u8 state = 0;
+	__u8 was = n->state, state = 0;
 
 	if (p->tcp_flags & TCP_FLAG_SYN_BIT && !(n->state & AX_NAT_OPEN))
 		put_proof(n->proof, tcp_number(ctx, p, offsetof(struct tcphdr, seq)) + 1);
@@ -90,9 +90,11 @@ static __always_inline void nat_answered(struct xdp_md *ctx, struct ax_nat *n,
 		state = AX_NAT_SYN_REAL;
 	else if (!answers_syn_again(ctx, n, p))
 		state = AX_NAT_OPEN | (p->tcp_flags & TCP_FLAG_FIN_BIT ? AX_NAT_FIN_REAL : 0);
+	if (was & AX_NAT_OPEN && !(p->tcp_flags & TCP_FLAG_RST_BIT))
+		was &= (__u8)~AX_NAT_RESET; /* who goes on was not reset (bpf/flows.bpf.h) */
 	/* written once: other CPUs read it */
-	if ((n->state & state) != state)
-		n->state |= state;
+	if (n->state != (was | state))
+		n->state = was | state;
 }
 
 /* Whether what is in `nat_opening` has its place in `nat` by now. */

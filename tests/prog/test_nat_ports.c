@@ -88,6 +88,31 @@ static void the_end_of_a_connection_is_seen(void **state)
 	assert_int_equal(nat_get(&k).state, AX_NAT_RESET);
 }
 
+/* Who forges an RST does not know its sequence number, and ends nothing. */
+static void who_goes_on_was_not_reset(void **state)
+{
+	struct result r;
+	struct ax_nat_key k;
+	unsigned port;
+
+	(void)state;
+	start(LIST(ONE));
+	r = balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags syn");
+	port = source_port(&r);
+	k = key_of("10.9.0.11", "10.9.0.1", 6, port);
+	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN);
+	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags rst");
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN | AX_NAT_RESET);
+	usleep(1000000 / AX_NAT_CHECKS + 20000); /* what is known of it is used for so long */
+	balance_run("tcp 10.1.0.5:1000 > 10.0.0.100:80 flags ack");
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN);
+	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags rst", port);
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN | AX_NAT_RESET);
+	runf("tcp 10.9.0.11:8080 > 10.9.0.1:%u flags ack", port);
+	assert_int_equal(nat_get(&k).state, AX_NAT_OPEN);
+}
+
 /* A segment over IPv4 without options, with that number at an offset of TCP's header. */
 static void run_numbered(const char *text, size_t off, uint32_t number)
 {
@@ -288,6 +313,7 @@ int main(void)
 		cmocka_unit_test(a_forgotten_flow_finds_its_port_again),
 		cmocka_unit_test(a_flow_looks_after_its_port_in_time),
 		cmocka_unit_test(the_end_of_a_connection_is_seen),
+		cmocka_unit_test(who_goes_on_was_not_reset),
 		cmocka_unit_test(a_flow_is_half_open_until_both_sides_have_answered),
 		cmocka_unit_test(ports_that_are_over_are_taken),
 		cmocka_unit_test(half_open_flows_make_room_for_new_clients),
