@@ -37,6 +37,13 @@ out=$(trace watch "uretprobe:$grow:strconv.Atoi" 'text=arg0@entry:string[arg1@en
 	'no=retval1' if 'arg1@entry < 8' -c "$grow 20 x30")
 like "further results of a function" "$out" 'text="20" n=20 no=0
 .* text="x30" n=0 no=[1-9]'
+like "all of them without being asked for" "$(trace watch "uretprobe:$grow:strconv.Atoi" -c "$grow 20 x30")" \
+	'retval=20 retval1=nil
+.* retval=0 retval1=\*strconv\.NumError\{Func="Atoi"'
+like "by the names that they have" "$(trace watch "uretprobe:$grow:fmt.Fprintln" -c "$grow 1 2")" 'retval=[0-9]+ err=nil'
+out=$(trace flow "$grow" strconv.Atoi -c "$grow 20 30" -o json | grep '"event":"return"')
+is "and where calls are shown" "$(jq -c '[.return, .results]' <<<"$out" | tr '\n' ' ')" "[20,[20,null]] [30,[30,null]] "
+like "in text, too" "$(trace flow "$grow" strconv.Atoi -c "$grow 20 30")" '<- strconv\.Atoi = 20, nil  \['
 like "of words that there are" "$(trace watch "uretprobe:$BIN/grow:main.add" retval9 -c true)" "retval9"
 
 # in its frame, whose place stands only in .debug_frame

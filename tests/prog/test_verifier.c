@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <limits.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "probe.h"
 
 #define FOLLOWED_MAX 4000 /* of programs that are not named below */
 #define FOLLOWED_ALL_MAX \
@@ -46,7 +48,7 @@ static const struct {
 	{"ax_filter", 34000},	     {"ax_reverse", 6000},	 {"ax_splice_msg", 6000},
 	{"ax_from_nodes", 20000},    {"ax_judge_egress", 24000}, {"ax_tell_egress", 24000},
 	{"ax_across", 11000},	     {"ax_route", 9500},	 {"ax_from_tunnel", 20000},
-	{"ax_hold_syn", 6600},	     {"ax_held_syns", 6600},
+	{"ax_hold_syn", 6600},	     {"ax_held_syns", 6600},	 {"ax_function", 4500},
 };
 
 static uint32_t max_of(const char *program)
@@ -270,12 +272,66 @@ static void test_tap(void **state)
 	judge_all("xdp/tap");
 }
 
+/* What the interpreter of probes is told of those that it has, before it is loaded. */
+static struct ax_probe_config *config_of(struct bpf_object *obj)
+{
+	const struct btf *btf = bpf_object__btf(obj);
+	const struct btf_type *data = btf__type_by_id(
+		btf, (uint32_t)btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC));
+	int config = btf__find_by_name_kind(btf, "config", BTF_KIND_VAR);
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
+	size_t size;
+
+	assert_non_null(data);
+	assert_non_null(map);
+	for (int i = 0; i < btf_vlen(data); i++)
+		if ((int)btf_var_secinfos(data)[i].type == config)
+			return (void *)((char *)bpf_map__initial_value(map, &size) +
+					btf_var_secinfos(data)[i].offset);
+	fail_msg("the interpreter has no config");
+	return NULL;
+}
+
+#define BIT(n) (UINT64_C(1) << (n))
+/* A script of five probes: a variable of each thread that is set at an entry, a histogram of times
+ * under a condition at the return, counts by name, and records in their order. Loops of rounds are
+ * followed once: a round that is another one for the verifier would double it. */
+static void test_script(void **state)
+{
+	struct bpf_object *obj;
+	char path[PATH_MAX];
+
+	(void)state;
+	too_much = 0;
+	object_path("agent/probes/engine/interpreter", path, sizeof(path));
+	obj = bpf_object__open(path);
+	assert_non_null(obj);
+	*config_of(obj) = (struct ax_probe_config){
+		.ordered = 1,
+		.codes = BIT(AX_CODE_CONST) | BIT(AX_CODE_CTX) | BIT(AX_CODE_NSECS) |
+			 BIT(AX_CODE_THREAD) | BIT(AX_CODE_SET_THREAD) | BIT(AX_CODE_TABLE) |
+			 BIT(AX_CODE_EXTEND) | BIT(AX_CODE_SUB) | BIT(AX_CODE_GT) |
+			 BIT(AX_CODE_KEY_COMM) | BIT(AX_CODE_FILTER),
+		.actions = BIT(AX_ACTION_RECORD) | BIT(AX_ACTION_COUNT) | BIT(AX_ACTION_LOG2) |
+			   BIT(AX_ACTION_STATS) | BIT(AX_ACTION_SET) | BIT(AX_ACTION_LOOK),
+		.flags = AX_PROBE_CHAINED | AX_PROBE_FOLLOWS | AX_PROBE_QUICK | AX_PROBE_NESTED |
+			 AX_PROBE_POPPED | AX_PROBE_RETURN | AX_PROBE_ONLY_COUNTS,
+		.thread_variables = 1,
+		.flags_offset = 64,
+		.short_keys = 1,
+		.registers = BIT(14),
+	};
+	assert_int_not_equal(judge(obj, "ax_function"), 0);
+	bpf_object__close(obj);
+	assert_int_equal(too_much, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dataplane), cmocka_unit_test(test_splicing),
 		cmocka_unit_test(test_filter),	  cmocka_unit_test(test_filter_egress),
-		cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_tap),	  cmocka_unit_test(test_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

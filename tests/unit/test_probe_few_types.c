@@ -190,6 +190,21 @@ static void without_a_program_there_are_none(void **state)
 	assert_int_equal(types.fd, -1);
 }
 
+static void where_none_is_wanted_there_is_a_file_without_any(void **state)
+{
+	struct few_types types;
+	const char *path = few_types_none(&types);
+	struct btf *b;
+
+	(void)state;
+	assert_non_null(path);
+	b = btf__parse(path, NULL);
+	assert_non_null(b);
+	assert_int_equal(btf__type_cnt(b), 1); /* void */
+	btf__free(b);
+	few_types_close(&types);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +212,7 @@ int main(void)
 		cmocka_unit_test(values_of_enums_are_there),
 		cmocka_unit_test(others_are_not_there),
 		cmocka_unit_test(without_a_program_there_are_none),
+		cmocka_unit_test(where_none_is_wanted_there_is_a_file_without_any),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

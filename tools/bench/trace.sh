@@ -244,7 +244,8 @@ trace_rows() {
 	row "attach and detach $many_probes uprobes" s trace.many "$bt, $some_probes of them" \
 		trace.manybt '' ''
 	row 'start of a script of five probes to its first line' ms trace.script "$bt" \
-		trace.scriptbt '' ''
+		trace.scriptbt '<=' 0.4
+	row 'peak memory of that' MiB trace.script.rss '' '' '<=' 12
 	row 'its count by an argument, push first' ns trace.key.median "$bt" trace.keybt.median \
 		'<=' 1.0
 	row 'its entry and return with a variable, nop5 first' ns trace.pair.median "$bt" \

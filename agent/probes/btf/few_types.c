@@ -291,6 +291,17 @@ const char *few_types_path(const void *(*elf_bytes)(size_t *size), struct few_ty
 	return made ? ret->path : NULL;
 }
 
+const char *few_types_none(struct few_types *ret)
+{
+	struct btf *none = btf__new_empty();
+	bool made;
+
+	*ret = FEW_TYPES_NONE;
+	made = none && write_file(none, ret) == 0;
+	btf__free(none);
+	return made ? ret->path : NULL;
+}
+
 void few_types_close(struct few_types *t)
 {
 	close_fd(&t->fd);

@@ -25,5 +25,8 @@ void few_types_close(struct few_types *t);
 /* The same of a skeleton's programs, whose X__elf_bytes() it is given. What it returns is for
  * btf_custom_path of X__open_opts(), and lives as long as *ret; NULL: it does without. */
 const char *few_types_path(const void *(*elf_bytes)(size_t *size), struct few_types *ret);
+/* No type at all: for a program that this time is not to come to where it reads what is moved.
+ * Libbpf leaves there what the verifier would refuse if it came by. */
+const char *few_types_none(struct few_types *ret);
 
 #endif

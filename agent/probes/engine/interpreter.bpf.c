@@ -96,19 +96,20 @@ static long run_op_sleeping(__u32 i, struct run *r)
 	return do_op(true, r->s, r->first_op + i);
 }
 
-/* Not static for the verifier, as act(). Return how many were begun. */
+/* Not static for the verifier, as act(). Return how many were begun. That there is a scratch is
+ * known before the loop: found out in it, it would make another round that is looked at anew. */
 __noinline int run_ops(struct scratch *s, __u32 first, __u32 n)
 {
 	struct run r = {.s = s, .first_op = first};
 
-	return (int)bpf_loop(n, run_op, &r, 0);
+	return s ? (int)bpf_loop(n, run_op, &r, 0) : 0;
 }
 
 __noinline int run_ops_sleeping(struct scratch *s, __u32 first, __u32 n)
 {
 	struct run r = {.s = s, .first_op = first};
 
-	return (int)bpf_loop(n, run_op_sleeping, &r, 0);
+	return s ? (int)bpf_loop(n, run_op_sleeping, &r, 0) : 0;
 }
 
 /* Up to the next call stack, which needs the context. */
@@ -175,6 +176,18 @@ static __always_inline __u64 *begin_work(const struct scratch *s, const struct a
 	return work;
 }
 
+/* Most sessions want one register or two: of some at once the verifier sees that none is wanted. */
+#define REGISTERS_AT_ONCE 8
+static __always_inline bool some_wanted(__u32 from)
+{
+	return config.registers >> from & ((1u << REGISTERS_AT_ONCE) - 1);
+}
+
+static __always_inline bool is_register(__u32 i)
+{
+	return i < AX_PROBE_REGISTERS && config.registers & 1ull << i;
+}
+
 /* At constant places the context is read as any memory is, without a helper. */
 static __always_inline void copy_registers(const struct happening *h, struct scratch *s)
 {
@@ -182,9 +195,14 @@ static __always_inline void copy_registers(const struct happening *h, struct scr
 	if (!h->has_registers)
 		return;
 #pragma unroll
-	for (__u32 i = 0; i < AX_PROBE_REGISTERS; i++)
-		if (config.registers & 1ull << i)
-			s->registers[i] = *(__u64 *)(h->ctx + i * sizeof(__u64));
+	for (__u32 from = 0; from < AX_PROBE_REGISTERS; from += REGISTERS_AT_ONCE) {
+		if (!some_wanted(from))
+			continue;
+#pragma unroll
+		for (__u32 i = from; i < from + REGISTERS_AT_ONCE; i++)
+			if (is_register(i))
+				s->registers[i] = *(__u64 *)(h->ctx + i * sizeof(__u64));
+	}
 }
 
 static __always_inline void run_probe(bool sleeps, const struct happening *h, __u32 index,
@@ -247,9 +265,14 @@ static __always_inline __u64 register_of(const struct happening *h, const struct
 	__u64 v = 0;
 
 #pragma unroll
-	for (__u32 i = 0; i < AX_PROBE_REGISTERS; i++)
-		if (config.registers & 1ull << i && op->value == i * sizeof(__u64))
-			v = *(__u64 *)(h->ctx + i * sizeof(__u64));
+	for (__u32 from = 0; from < AX_PROBE_REGISTERS; from += REGISTERS_AT_ONCE) {
+		if (!some_wanted(from))
+			continue;
+#pragma unroll
+		for (__u32 i = from; i < from + REGISTERS_AT_ONCE; i++)
+			if (is_register(i) && op->value == i * sizeof(__u64))
+				v = *(__u64 *)(h->ctx + i * sizeof(__u64));
+	}
 	return extended(v, op->size, op->flags & AX_OP_SIGNED);
 }
 
@@ -362,23 +385,34 @@ static __always_inline bool find_goroutine(struct happening *h)
 	return true;
 }
 
-static __always_inline bool function_returns(bool sleeps, struct happening *h, __u32 index,
-					     const struct ax_probe *p, bool wanted)
+static __always_inline bool is_paired(const struct ax_probe *p)
 {
-	struct ax_probe_call_key key = {.thread = h->thread, .sp = h->sp, .pair = p->pair};
-	bool passed = false;
+	return has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED;
+}
+
+static __always_inline struct ax_probe_call_key call_key(const struct happening *h,
+							 const struct ax_probe *p)
+{
+	return (struct ax_probe_call_key){.thread = h->thread, .sp = h->sp, .pair = p->pair};
+}
+
+/* What the entry has kept of the call that returns; false: it is not known. */
+static __always_inline bool find_call(struct happening *h, const struct ax_probe *p, bool wanted)
+{
+	struct ax_probe_call_key key = call_key(h, p);
 
 	h->call = bpf_map_lookup_elem(&calls, &key);
-	if (!h->call) {
-		/* while nothing is armed, entries are not kept */
-		if (wanted && is_armed(p, h->thread, h->sp))
-			count(AX_PROBE_UNMATCHED);
-		return false;
-	}
-	if (wanted)
-		passed = do_probe(sleeps, h, index, p);
+	/* while nothing is armed, entries are not kept */
+	if (!h->call && wanted && is_armed(p, h->thread, h->sp))
+		count(AX_PROBE_UNMATCHED);
+	return h->call;
+}
+
+static __always_inline void forget_call(const struct happening *h, const struct ax_probe *p)
+{
+	struct ax_probe_call_key key = call_key(h, p);
+
 	bpf_map_delete_elem(&calls, &key);
-	return passed;
 }
 
 const volatile __u32 never;
@@ -396,20 +430,35 @@ static __always_inline void keep_own_stack(void *ctx)
 		bpf_tail_call(ctx, NULL, 0);
 }
 
-/* Those on one place. All of a loop's function is looked at once by the verifier. */
+/* It stays 0, which the verifier does not know. */
+volatile __u64 nothing;
+
+/*
+ * Those on one place. All of a loop's function is looked at once by the verifier, if it knows no
+ * more of the first round than of all others: so all that rounds change are words that are read.
+ */
 struct chain {
 	void *ctx;
 	__u64 thread;
-	__u32 next;	/* 1 + the index of a probe */
-	bool passed;	/* the last one that follows none happened */
-	bool elsewhere; /* in a process that only some of them are about */
+	__u64 next;	 /* 1 + the index of a probe */
+	__u64 passed;	 /* the last one that follows none happened */
+	__u64 elsewhere; /* in a process that only some of them are about */
 };
+
+static __always_inline void begin_rounds(struct chain *c)
+{
+	if (!has_flags(AX_PROBE_CHAINED))
+		return;
+	c->passed = nothing;
+	c->elsewhere = nothing;
+}
 
 /* False: none of them is about this process. */
 static __always_inline bool begin_chain(struct chain *c)
 {
 	if (!active)
 		return false;
+	begin_rounds(c);
 	if (is_wanted())
 		return true;
 	c->elsewhere = true;
@@ -427,9 +476,9 @@ static __always_inline bool follows(const struct ax_probe *p)
 }
 
 /* Returns what struct ax_probe has as `next`. */
-static __always_inline __u32 probe_function(const struct chain *c, bool sleeps, bool *passed)
+static __always_inline __u32 probe_function(struct chain *c, bool sleeps)
 {
-	__u32 index = c->next - 1;
+	__u32 index = (__u32)c->next - 1;
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
 	struct happening h = {.ctx = c->ctx,
 			      .thread = c->thread,
@@ -441,20 +490,22 @@ static __always_inline __u32 probe_function(const struct chain *c, bool sleeps, 
 		return 0;
 	if (!is_about(c, p))
 		return p->next;
-	wanted = !follows(p) || *passed;
+	wanted = !follows(p) || c->passed;
 	if (p->flags & AX_PROBE_POPPED)
 		h.sp -= RETURN_POP;
 	if (has_flags(AX_PROBE_GO) && p->flags & AX_PROBE_GO && !find_goroutine(&h))
 		return p->next;
-	if (has_flags(AX_PROBE_PAIRED) && p->flags & AX_PROBE_PAIRED)
-		happened = function_returns(sleeps, &h, index, p, wanted);
-	else if (wanted && is_quick(p))
+	if (is_paired(p) && !find_call(&h, p, wanted))
+		wanted = false;
+	if (wanted && is_quick(p))
 		do_quickly(&h, index, p);
 	else if (wanted)
 		happened = do_probe(sleeps, &h, index, p);
+	if (is_paired(p) && h.call)
+		forget_call(&h, p);
 	/* by what it is and not by what was done: a third less for the verifier to follow */
 	if (!follows(p))
-		*passed = happened || is_quick(p);
+		c->passed = happened || is_quick(p);
 	return p->next;
 }
 
@@ -462,14 +513,14 @@ static __always_inline __u32 probe_function(const struct chain *c, bool sleeps, 
 static __noinline long chained_function(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_function(c, false, &c->passed);
+	c->next = probe_function(c, false);
 	return !c->next;
 }
 
 static __noinline long chained_function_sleeping(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_function(c, true, &c->passed);
+	c->next = probe_function(c, true);
 	return !c->next;
 }
 
@@ -485,8 +536,7 @@ static __always_inline bool wants_thread(void)
 
 static __always_inline int at_function(void *ctx, bool sleeps)
 {
-	__u32 index = (__u32)bpf_get_attach_cookie(ctx);
-	struct chain c = {.ctx = ctx, .next = index + 1};
+	struct chain c = {.ctx = ctx, .next = bpf_get_attach_cookie(ctx) + 1};
 
 	keep_own_stack(ctx);
 	if (!begin_chain(&c))
@@ -525,9 +575,9 @@ int ax_kernel_function(void *ctx)
 	return at_function(ctx, false);
 }
 
-static __always_inline __u32 probe_tracepoint(const struct chain *c, bool *passed)
+static __always_inline __u32 probe_tracepoint(struct chain *c)
 {
-	__u32 index = c->next - 1;
+	__u32 index = (__u32)c->next - 1;
 	const struct ax_probe *p = bpf_map_lookup_elem(&probes, &index);
 	struct happening h = {.ctx = c->ctx, .thread = (__u32)bpf_get_current_pid_tgid()};
 
@@ -536,8 +586,8 @@ static __always_inline __u32 probe_tracepoint(const struct chain *c, bool *passe
 	if (!is_about(c, p))
 		return p->next;
 	if (!follows(p))
-		*passed = do_probe(false, &h, index, p);
-	else if (*passed)
+		c->passed = do_probe(false, &h, index, p);
+	else if (c->passed)
 		do_probe(false, &h, index, p);
 	return p->next;
 }
@@ -545,7 +595,7 @@ static __always_inline __u32 probe_tracepoint(const struct chain *c, bool *passe
 static __noinline long chained_tracepoint(__u32 i, struct chain *c)
 {
 	(void)i;
-	c->next = probe_tracepoint(c, &c->passed);
+	c->next = probe_tracepoint(c);
 	return !c->next;
 }
 
@@ -560,7 +610,7 @@ static __always_inline int probe_tracepoints(struct chain *c)
 
 static __always_inline int at_tracepoint(void *ctx)
 {
-	struct chain c = {.ctx = ctx, .next = (__u32)bpf_get_attach_cookie(ctx) + 1};
+	struct chain c = {.ctx = ctx, .next = bpf_get_attach_cookie(ctx) + 1};
 
 	return begin_chain(&c) ? probe_tracepoints(&c) : 0;
 }
@@ -650,8 +700,9 @@ int ax_renumber(__u64 *ctx)
 SEC("raw_tracepoint")
 int ax_self(__u64 *ctx)
 {
-	struct chain c = {.ctx = ctx, .next = (__u32)ctx[0] + 1};
+	struct chain c = {.ctx = ctx, .next = ctx[0] + 1};
 
+	begin_rounds(&c);
 	return probe_tracepoints(&c);
 }
 

@@ -23,9 +23,20 @@ static void look_at(const struct types_file *t, const struct btf_type *b, struct
 	}
 }
 
+static bool all_found(const struct wanted *v, size_t n)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < n; i++)
+		all &= v[i].found;
+	return all;
+}
+
 static void find_members(const struct types_file *t, struct wanted *v, size_t n)
 {
-	for (const struct btf_type *b = types_file_first(t); b; b = types_file_next(t, b)) {
+	const struct btf_type *b = types_file_first(t);
+
+	for (; b && !all_found(v, n); b = types_file_next(t, b)) {
 		const char *name;
 
 		if (BTF_INFO_KIND(b->info) != BTF_KIND_STRUCT)

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "probes/btf/few_types.h"
 #include "probes/engine/link.h"
 #include "probes/engine/priv.h"
 #include "interpreter.skel.h"
@@ -363,11 +364,21 @@ static int load_undisturbed(struct interpreter *skel)
 	return r;
 }
 
+/* The kernel's own types are read whole by libbpf, which would be half of the time to the first
+ * event and of the memory. Only copies of stacks need some of them. */
+static const char *types_for(const struct engine_plan *p, struct few_types *types)
+{
+	return p->config.copies ? few_types_path(interpreter__elf_bytes, types)
+				: few_types_none(types);
+}
+
 static int load_skeleton(struct engine *g, const struct engine_plan *p)
 {
+	CLEANUP(few_types_close) struct few_types types = FEW_TYPES_NONE;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = types_for(p, &types));
 	int r;
 
-	g->skel = interpreter__open();
+	g->skel = interpreter__open_opts(&opts);
 	if (!g->skel)
 		return -errno;
 	*(struct ax_probe_config *)&g->skel->rodata->config = config_of(p);

@@ -225,6 +225,17 @@ static int further_result(struct maker *m, int64_t which, struct made *ret)
 			   abi.n_args);
 }
 
+int64_t result_word(const struct maker *m, const struct where *w)
+{
+	const struct where_piece *first = &w->pieces[0];
+	struct abi abi = abi_of(m);
+
+	for (size_t i = 0; first->kind == WHERE_VALUE && i < abi.n_args; i++)
+		if (streq(w->items[first->first].reg, abi.args[i]))
+			return (int64_t)i;
+	return -1;
+}
+
 int make_return_value(struct maker *m, int64_t which, struct made *ret)
 {
 	int r;

@@ -100,6 +100,9 @@ int registers_shape(struct maker *m, struct shape **ret);
 /* NULL: it is in no register of its own */
 const char *argument_register(const struct maker *m, int64_t which);
 int make_return_value(struct maker *m, int64_t which, struct made *ret);
+/* The number of the word of Go's results that begins there, which is 0 for retval and 1 for
+ * retval1; below 0: it is in none of those. */
+int64_t result_word(const struct maker *m, const struct where *w);
 int make_stack_word(struct maker *m, int64_t which, struct made *ret);
 /* At the entry of a function: on arm64 it is in a register until the function has saved it. */
 int make_return_address(struct maker *m);

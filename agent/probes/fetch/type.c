@@ -509,9 +509,9 @@ static int keep_or_undo(struct maker *m, const struct state *s, int r, struct ma
 	return is_missed(t) && m->gone && m->spec->kind != PROBE_LINE ? store_gone(m, name) : 0;
 }
 
-static int on_parameter(void *arg, const struct dwarf_variable *v)
+/* By this name. */
+static int make_all_of(struct maker *m, const struct dwarf_variable *v, const char *name)
 {
-	struct maker *m = arg;
 	struct state s = save(m);
 	struct part p = {.type = v->type};
 	struct loader l = {
@@ -519,15 +519,22 @@ static int on_parameter(void *arg, const struct dwarf_variable *v)
 	struct made made;
 	int r;
 
+	m->what = name;
+	m->gone = NULL;
+	m->list->depth = 0;
+	r = make_part(m, &v->where, &p, &made);
+	return keep_or_undo(m, &s, r, &made, &v->type, name, &l);
+}
+
+static int on_parameter(void *arg, const struct dwarf_variable *v)
+{
+	struct maker *m = arg;
+
 	if (m->out->n_values == PROBE_ARGS_MAX)
 		return 1;
 	if (!v->name || !*v->name || v->is_static)
 		return 0;
-	m->what = v->name;
-	m->gone = NULL;
-	m->list->depth = 0;
-	r = make_part(m, &v->where, &p, &made);
-	return keep_or_undo(m, &s, r, &made, &v->type, v->name, &l);
+	return make_all_of(m, v, v->name);
 }
 
 static int all_of_kernel(struct maker *m)
@@ -552,6 +559,45 @@ static int all_of_kernel(struct maker *m)
 	return r;
 }
 
+struct results {
+	struct maker *m;
+	size_t n;
+};
+
+/* One without a name of its own has that by which its first word can be asked for. */
+static int on_result(void *arg, const struct dwarf_variable *v)
+{
+	struct results *results = arg;
+	struct maker *m = results->m;
+	size_t which = results->n++;
+	int64_t word = result_word(m, &v->where);
+	char name[32];
+
+	if (!which) /* it is there already, as retval */
+		return 0;
+	if (m->out->n_values == PROBE_ARGS_MAX)
+		return 1;
+	if (v->name && *v->name && *v->name != '~')
+		return make_all_of(m, v, v->name);
+	if (word > 0)
+		snprintf(name, sizeof(name), "retval%lld", (long long)word);
+	else
+		snprintf(name, sizeof(name), "result%zu", which);
+	return make_all_of(m, v, name);
+}
+
+static int further_results(struct maker *m)
+{
+	struct results results = {.m = m};
+	struct error e = {0};
+	int r;
+
+	if (!m->place->go || !m->place->dwarf)
+		return 0;
+	r = dwarf_results(m->place->dwarf, m->place->offset, on_result, &results, &e);
+	return r == -ENOMEM ? error_set(m->e, r, "out of memory") : 0;
+}
+
 static int all_of_return(struct maker *m)
 {
 	struct state s = save(m);
@@ -566,7 +612,8 @@ static int all_of_return(struct maker *m)
 	r = make_typed_return(m, &made);
 	if (r < 0 && (maker_in_kernel(m) || place_return(m, &v, &e) < 0))
 		v.type.kind = CTYPE_VOID;
-	return keep_or_undo(m, &s, r, &made, &v.type, "retval", NULL);
+	r = keep_or_undo(m, &s, r, &made, &v.type, "retval", NULL);
+	return r < 0 ? r : further_results(m);
 }
 
 int fetch_all_parameters(struct maker *m)

@@ -176,5 +176,9 @@ void dwarf_lines_with(struct dwarf *d, const char *source, uint32_t line, const 
 /* What the function that has this offset returns, at its return; of type void it is nowhere. */
 int dwarf_return_value(struct dwarf *d, uint64_t offset, struct dwarf_variable *ret,
 		       struct error *e);
+/* All results of a function of Go, the first one too, as dwarf_variables(); those that were not
+ * given a name have one that begins with '~'. Other functions have none here. */
+int dwarf_results(struct dwarf *d, uint64_t offset,
+		  int (*f)(void *arg, const struct dwarf_variable *v), void *arg, struct error *e);
 
 #endif

@@ -524,3 +524,12 @@ int dwarf_return_value(struct dwarf *d, uint64_t offset, struct dwarf_variable *
 		where_nowhere(&ret->where, "where this language returns it is not known");
 	return 0;
 }
+
+int dwarf_results(struct dwarf *d, uint64_t offset,
+		  int (*f)(void *arg, const struct dwarf_variable *v), void *arg, struct error *e)
+{
+	struct place_of p;
+	int r = find_place(d, offset, &p, e);
+
+	return r < 0 || !is_go(&p) ? r : entry_parameters(&p, true, NULL, f, arg);
+}

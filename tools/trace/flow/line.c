@@ -87,17 +87,30 @@ static void put_arguments(struct flow_lines *q)
 	}
 }
 
-/* What a function returns is one value; of a struct in two registers, its members. */
+/* What a function returns is one value; of a struct in two registers, its members. Go's return
+ * several.
+ */
 static void put_returned(struct flow_lines *q)
 {
 	const struct ax_probe_record *r = q->record;
 	const struct fetch *f = session_fetch(q->t->session, r->probe);
 	struct trace_out *o = &q->t->out;
+	size_t n = f->n_values < r->n_values ? f->n_values : r->n_values;
 
-	if (!f->n_values || !r->n_values)
+	if (!n)
 		return;
 	trace_out_text(o, q->t->json ? ",\"return\":" : " = ");
 	trace_put_value(q->t, r, q->record_len, 0, &f->values[0]);
+	if (n > 1 && q->t->json) {
+		trace_out_text(o, ",\"results\":[");
+		trace_put_value(q->t, r, q->record_len, 0, &f->values[0]);
+	}
+	for (size_t i = 1; i < n; i++) {
+		trace_out_text(o, q->t->json ? "," : ", ");
+		trace_put_value(q->t, r, q->record_len, i, &f->values[i]);
+	}
+	if (n > 1 && q->t->json)
+		trace_out_char(o, ']');
 }
 
 /* --- text --- */
