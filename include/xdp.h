@@ -279,6 +279,7 @@ enum ax_action_flag {
 	AX_ACTION_CHECKSUM = 1 << 6,	 /* compute checksums anew, trust none (redirect, route) */
 	AX_ACTION_ASKS_STATE = 1 << 7,	 /* it has a condition on AX_FIELD_STATE, */
 	AX_ACTION_ASKS_PAYLOAD = 1 << 8, /* on AX_FIELD_PAYLOAD or AX_FIELD_NAME */
+	AX_ACTION_OFF = 1 << 9,		 /* its interface is of another group: no packet is its */
 };
 
 /*

@@ -52,10 +52,10 @@ static __always_inline void quoted_as_asked(const struct packet *p, struct packe
 		q->state = q->proto == IPPROTO_TCP ? AX_STATE_INVALID : AX_STATE_NEW;
 }
 
-/* A list lets the packet through: it may begin a flow. */
+/* A list lets the packet through: it may begin a flow, unless it is known to be of one. */
 static __always_inline void let_pass(packet_ctx *ctx, const struct turn *t)
 {
-	if (layout.flows == AX_FLOWS_KEEP && !t->explain)
+	if (layout.flows == AX_FLOWS_KEEP && !t->explain && t->p.state != AX_STATE_ESTABLISHED)
 		let_go(ctx, &t->p);
 }
 

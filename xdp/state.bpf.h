@@ -167,7 +167,7 @@ static __always_inline bool is_known(packet_ctx *ctx, const struct packet *p, bo
 		return true;
 	if (p->proto == IPPROTO_TCP ? connected_tcp(ctx, p, quoted) : connected_udp(ctx, p))
 		return true;
-	return conntracked(ctx, p);
+	return layout.conntrack && conntracked(ctx, p);
 }
 
 /* What belongs to no connection that is known, and may yet be right. */

@@ -17,9 +17,26 @@
 #include "quote.bpf.h"
 #include "tuple.bpf.h"
 
+/* Ns of a tick, without a division where that can be: the verifier knows what hz is. */
+static __always_inline __u64 tick_ns(void)
+{
+	switch (layout.hz) {
+	case 100:
+		return 10000000;
+	case 250:
+		return 4000000;
+	case 1000:
+		return 1000000;
+	default:
+		return 1000000000 / layout.hz;
+	}
+}
+
+/* CLOCK_MONOTONIC, as far as ticks tell it: they are read, where a clock has to be called. (They
+ * are counted from 5 minutes before an overflow of 32 bits on.) */
 static __always_inline __u64 tracked_clock(void)
 {
-	return bpf_ktime_get_coarse_ns();
+	return (bpf_jiffies64() - ((1ull << 32) - 300 * layout.hz)) * tick_ns();
 }
 
 /* --- which flow --- */
@@ -147,8 +164,10 @@ static __always_inline __u32 next_tracked(__u32 state, const struct packet *p, b
 static __always_inline void tracked_seen(const struct flow_of *f, struct ax_tracked *t,
 					 const struct packet *p, __u32 now)
 {
-	struct ax_tracked next = {now, next_tracked(t->state, p, f->by_high)};
+	struct ax_tracked next = {now, 0};
 
+	if (p->proto == IPPROTO_TCP)
+		next.state = next_tracked(t->state, p, f->by_high);
 	/* not for each packet: other CPUs read it. What has changed is not written where it is: it
 	 * may be another flow's place by now. */
 	if (next.state != t->state)
@@ -240,62 +259,53 @@ static __always_inline void answered(packet_ctx *ctx, const struct packet *p,
 	put_begun(b, hash, rest);
 }
 
-/* (No global function: to Linux 6.1 what these are given is no key.) */
-static __noinline int of_begun(packet_ctx *ctx, const struct packet *p, const struct flow_of *f,
-			       __u32 keep)
+static __always_inline bool of_begun(packet_ctx *ctx, const struct packet *p,
+				     const struct flow_of *f, __u64 clock, bool keep)
 {
-	__u64 clock = tracked_clock(), hash = hash_of(&f->key);
-	struct ax_begun_set *set;
-	struct ax_begun *b;
+	__u64 hash = hash_of(&f->key);
+	struct ax_begun_set *set = begun_set(hash, p->proto);
+	struct ax_begun *b = set ? find_begun(set, hash, clock) : NULL;
 
-	set = begun_set(hash, p->proto);
-	b = set ? find_begun(set, hash, clock) : NULL;
 	if (!b)
-		return 0;
+		return false;
 	if (!(b->rest & AX_BEGUN_BY_HIGH) == !f->by_high)
 		return p->proto == IPPROTO_TCP && opens(ctx, p, f, b->rest, clock, keep);
 	if ((b->rest >> AX_BEGUN_WAY_SHIFT & AX_BEGUN_WAY_MASK) == way_of(ctx, p))
-		return 0;
+		return false;
 	if (!keep)
 		answered(ctx, p, f, b, hash, clock);
-	return 1;
+	return true;
 }
 
 /* --- packets --- */
 
-static __always_inline bool of_connection(packet_ctx *ctx, const struct packet *p,
-					  const struct flow_of *f, bool keep)
+/* (Two look-ups, which the compiler is not to make one of: with a map that is not known before,
+ * the kernel calls what it else writes into the program.) */
+static __always_inline struct ax_tracked *tracked_of(const struct packet *p,
+						     const struct flow_of *f)
 {
-	struct ax_tracked *t = bpf_map_lookup_elem(&tracked_tcp, &f->key);
-	__u32 now = (__u32)(tracked_clock() >> 30);
-	bool there = t && now - t->seen <= tracked_life(t->state);
+	struct ax_tracked *t;
 
-	/* after one that is closed another one may begin between the same ends */
-	if ((!there || tracked_is_closed(t->state)) && of_begun(ctx, p, f, keep))
-		return true;
-	if (there && !keep)
-		tracked_seen(f, t, p, now);
-	return there;
+	if (p->proto != IPPROTO_TCP)
+		return bpf_map_lookup_elem(&tracked_other, &f->key);
+	t = bpf_map_lookup_elem(&tracked_tcp, &f->key);
+	opaque(t);
+	return t;
 }
 
-static __always_inline bool of_answered(packet_ctx *ctx, const struct packet *p,
-					const struct flow_of *f, bool keep)
+static __always_inline __u32 life_of(const struct packet *p, const struct ax_tracked *t)
 {
-	struct ax_tracked *t = bpf_map_lookup_elem(&tracked_other, &f->key);
-	__u32 now = (__u32)(tracked_clock() >> 30);
-
-	if (!t || now - t->seen > other_life(p->proto))
-		return of_begun(ctx, p, f, keep);
-	if (t->seen != now && !keep)
-		t->seen = now;
-	return true;
+	return p->proto == IPPROTO_TCP ? tracked_life(t->state) : other_life(p->proto);
 }
 
 /* Whether a packet is of a flow that was answered, or is an answer. With `keep` no trace of it is
  * left. (Global functions: the verifier looks at them once.) */
 __weak __noinline int of_flow(packet_ctx *ctx, const struct packet *p, __u32 keep)
 {
+	struct ax_tracked *t;
 	struct flow_of f;
+	__u64 clock;
+	bool there;
 
 	if (!layout.flows || !p || !has_flow(p) || !flow_of(ctx, p, &f))
 		return 0;
@@ -306,8 +316,15 @@ __weak __noinline int of_flow(packet_ctx *ctx, const struct packet *p, __u32 kee
 #endif
 	if (layout.flows == AX_FLOWS_LOOK)
 		keep = 1;
-	return p->proto == IPPROTO_TCP ? of_connection(ctx, p, &f, keep)
-				       : of_answered(ctx, p, &f, keep);
+	clock = tracked_clock();
+	t = tracked_of(p, &f);
+	there = t && (__u32)(clock >> 30) - t->seen <= life_of(p, t);
+	/* after one that is closed another one may begin between the same ends */
+	if ((!there || tracked_is_closed(t->state)) && of_begun(ctx, p, &f, clock, keep))
+		return 1;
+	if (there && !keep)
+		tracked_seen(&f, t, p, (__u32)(clock >> 30));
+	return there;
 }
 
 /* The place for a flow that begins: its own, one that is free, or that of the one that has been

@@ -61,11 +61,11 @@ static struct ax_rewrite rewrite_of(const struct rule *r)
 	return w;
 }
 
-static uint16_t flags_of(const struct rule *r)
+static uint16_t flags_of(const struct rule *r, const struct rule_binding *bind)
 {
-	uint16_t f = 0;
+	uint16_t f = bind->off ? AX_ACTION_OFF : 0;
 
-	if (rule_catches_all(r))
+	if (rule_takes_any_packet(r))
 		f |= AX_ACTION_CATCH_ALL;
 	if (r->capture && r->capture_ring)
 		f |= AX_ACTION_RING;
@@ -113,7 +113,7 @@ static int action_of(struct compiler *c, uint32_t i, const struct rule_binding *
 
 	*a = (struct ax_action){
 		.verdict = (uint8_t)r->verdict,
-		.flags = flags_of(r),
+		.flags = flags_of(r, bind),
 		.counter = bind->counter,
 		.capture = (uint16_t)(r->capture < AX_CAPTURE_MAX ? r->capture : AX_CAPTURE_MAX),
 		.slot = (uint8_t)bind->slot,
@@ -179,9 +179,9 @@ static int write_part(struct arena *a, const void *v, size_t n, size_t size, uin
 	return 0;
 }
 
-int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
-		    struct ax_layout *layout)
+int compile_actions(struct compiler *c, struct arena *a, struct ax_layout *layout)
 {
+	const struct rule_binding *bind = c->bind;
 	uint32_t n = c->shape.rules;
 	struct parts p CLEANUP(parts_free) = {
 		.limits = calloc(n + 1, sizeof(*p.limits)),

@@ -22,6 +22,7 @@ void compiler_free(struct compiler *c)
 	free(c->rules);
 	free(c->list_rule);
 	free(c->companions);
+	free(c->off);
 	name_tree_free(&c->names);
 	arena_free(&c->rows);
 }
@@ -78,6 +79,62 @@ static bool needs_companion(const struct rule *r)
 {
 	return r->verdict == AX_VERDICT_BALANCE && asks_headers(r) &&
 	       holds(&r->in[AX_FIELD_FRAGMENT], AX_FRAGMENT_LATER);
+}
+
+static bool is_off(const struct compiler *c, uint32_t i)
+{
+	return c->bind && c->bind[c->list_rule[i]].off;
+}
+
+/* A field that is looked at for other rules, too, if there is one; none that sets change in place,
+ * or that is asked late. */
+static enum ax_field cheapest(const struct compiler *c)
+{
+	for (size_t k = 0; k < RULE_FIELDS; k++) {
+		const struct rule_field *row = &rule_fields[k];
+
+		if (row->kind != FIELD_NUMBER || row->sets || row->unasked)
+			continue;
+		for (uint32_t i = 0; i < c->shape.rules; i++)
+			if (!is_off(c, i) && c->rules[i]->in[row->number].n)
+				return row->number;
+	}
+	return AX_FIELD_PROTO;
+}
+
+/* Changes of sets in place go by the list alone: what they look at stays as the list has it. */
+static void never_hold(struct compiler *c, enum ax_field field, struct rule *r)
+{
+	for (size_t k = 0; k < RULE_FIELDS; k++)
+		if (!c->in_place || !rule_fields[k].sets)
+			r->in[rule_fields[k].number] = (struct condition){0};
+	r->in[field] = (struct condition){.ranges = &c->never, .n = 1};
+}
+
+/* Rules that are not for this interface keep their places, and so their counters, but hold for no
+ * packet. */
+static int take_out(struct compiler *c)
+{
+	enum ax_field field = cheapest(c);
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->shape.rules; i++)
+		n += is_off(c, i);
+	if (!n)
+		return 0;
+	c->off = calloc(n, sizeof(*c->off));
+	if (!c->off)
+		return -ENOMEM;
+	c->never = (struct range){1, 0};
+	n = 0;
+	for (uint32_t i = 0; i < c->shape.rules; i++) {
+		if (!is_off(c, i))
+			continue;
+		c->off[n] = *c->rules[i];
+		never_hold(c, field, &c->off[n]);
+		c->rules[i] = &c->off[n++];
+	}
+	return 0;
 }
 
 /* Of the rule's protocols those whose packets its conditions can hold for. */
@@ -159,7 +216,7 @@ int compile_rules(struct compiler *c)
 		c->list_rule[k] = (uint16_t)i;
 		c->rules[k++] = &c->companions[companions++].rule;
 	}
-	return 0;
+	return take_out(c);
 }
 
 /* --- classes --- */
@@ -222,10 +279,9 @@ static int classify(struct compiler *c)
 /* The default, or the rule without conditions that stands before it. */
 static enum ax_verdict last_verdict(const struct compiler *c)
 {
-	uint32_t n = c->shape.rules;
-
-	if (n && rule_catches_all(c->rules[n - 1]))
-		return c->rules[n - 1]->verdict;
+	for (uint32_t i = 0; i < c->shape.rules; i++)
+		if (rule_takes_any_packet(c->rules[i]))
+			return c->rules[i]->verdict;
 	return c->list->default_action;
 }
 
@@ -237,6 +293,8 @@ static void describe(const struct compiler *c, struct ax_layout *layout)
 	layout->quotes = last_verdict(c) == AX_VERDICT_DROP &&
 			 policy[AX_REASON_ICMP_ERROR] == AX_POLICY_PASS;
 	for (uint32_t i = 0; i < c->shape.rules; i++) {
+		if (is_off(c, i))
+			continue;
 		layout->flow_learns |= c->rules[i]->learn_flow;
 		if (c->rules[i]->verdict == AX_VERDICT_BALANCE)
 			layout->balance_first = 1;
@@ -318,12 +376,13 @@ static int finish(struct arena *a, struct ax_layout *layout)
 	return 0;
 }
 
-static int compile(struct compiler *c, const struct rule_binding *bind,
-		   const struct real_binding *reals, struct arena *a, struct ax_layout *layout)
+static int compile(struct compiler *c, const struct real_binding *reals, struct arena *a,
+		   struct ax_layout *layout)
 {
-	int r = compile_rules(c);
+	int r;
 
 	c->in_place = has_many_elements(c->list);
+	r = compile_rules(c);
 	c->n_timed = (uint32_t)rule_list_timed_sets(c->list, c->timed);
 	if (c->n_timed > AX_TIMED_SETS) /* no list that was checked */
 		return -EINVAL;
@@ -338,7 +397,7 @@ static int compile(struct compiler *c, const struct rule_binding *bind,
 	if (r == 0)
 		r = compile_write_names(c, a, layout);
 	if (r == 0)
-		r = compile_actions(c, bind, a, layout);
+		r = compile_actions(c, a, layout);
 	if (r == 0)
 		r = balancers_compile(c->list, reals, a, layout, c->e);
 	if (r == 0)
@@ -354,10 +413,10 @@ int rule_compile(const struct rule_list *l, const struct rule_binding *bind,
 		 struct error *e)
 {
 	struct error own = {0};
-	struct compiler c CLEANUP(compiler_free) = {.list = l, .e = &own};
+	struct compiler c CLEANUP(compiler_free) = {.list = l, .bind = bind, .e = &own};
 	struct ax_layout made = {0};
 	struct arena arena CLEANUP(arena_free) = {0};
-	int r = compile(&c, bind, reals, &arena, &made);
+	int r = compile(&c, reals, &arena, &made);
 
 	if (r < 0) {
 		r = compile_failed(&c, r, "any field");

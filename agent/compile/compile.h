@@ -25,6 +25,7 @@ struct rule_binding {
 	uint16_t counter; /* struct ax_action.counter */
 	uint16_t target;  /* devices, cpus; balancers: ignored */
 	uint16_t slot;
+	bool off; /* it is for interfaces of other groups: no packet is its */
 };
 /* The same of each backend of each balancer, in the list's order. */
 struct real_binding {

@@ -106,6 +106,9 @@ struct compiler {
 	const struct rule **rules; /* shape.rules of them */
 	uint16_t *list_rule;	   /* where each comes from */
 	struct companion *companions;
+	const struct rule_binding *bind; /* NULL: as if all rules were for this interface */
+	struct rule *off;		 /* what stands for rules that are not; they own nothing */
+	struct range never;
 	struct shape shape;
 	struct arena rows; /* room for the layout, then the classes' rows */
 	struct field field[AX_FIELDS];
@@ -204,8 +207,7 @@ int compile_combinations(struct compiler *c, enum ax_field f, const uint32_t *wa
 int compile_write_names(const struct compiler *c, struct arena *a, struct ax_layout *layout);
 void name_tree_free(struct names *n);
 
-int compile_actions(struct compiler *c, const struct rule_binding *bind, struct arena *a,
-		    struct ax_layout *layout);
+int compile_actions(struct compiler *c, struct arena *a, struct ax_layout *layout);
 
 /* Turns the errors of arena_add() and class_of() into sentences. */
 int compile_failed(struct compiler *c, int64_t r, const char *field);

@@ -142,6 +142,8 @@ static int put_targets(const struct applying *a, struct error *e)
 	int r = 0;
 
 	for (size_t i = 0; i < a->list->n_rules && !r; i++) {
+		if (a->bind.rules[i].off)
+			continue;
 		if (a->list->rules[i].verdict == AX_VERDICT_REDIRECT)
 			r = put_device(a, i, e);
 		else if (a->list->rules[i].verdict == AX_VERDICT_CPU)
@@ -280,6 +282,8 @@ static int compile_list(struct applying *a, struct error *e)
 	int r = xdp_bind(a->list, a->loaded ? &a->old : NULL, a->loaded ? &a->old_list : NULL, n,
 			 &a->apps, &a->bind, e);
 
+	if (!r)
+		r = xdp_bind_groups(a->list, a->ifindex, a->bind.rules, e);
 	if (!r)
 		r = rule_compile(a->list, a->bind.rules, a->bind.reals, &a->arena, &a->layout, e);
 	if (!r) {
@@ -465,6 +469,7 @@ static int take_along(struct applying *a, struct error *e)
 static bool changes_sets_only(const struct applying *a)
 {
 	return !a->o->confirm_ms && !a->nat && !sends(a->list) &&
+	       !xdp_groups_differ(&a->old, &a->old_list, a->ifindex) &&
 	       xdp_change_elements(&a->old, a->ifname, &a->old_list, a->list, a->o);
 }
 

@@ -101,6 +101,12 @@ bool xdp_lost_app(struct xdp *x, struct ax_addr *which);
 /* Rules want states, and since the list was applied the kernel's connection tracking has come, or
  * this host has begun to forward: what they know is not asked until the list is applied again. */
 bool xdp_lacks_states(struct xdp *x);
+/* Some rules ask for the interface's group, and since the list was applied that has become another
+ * one, or its name has: other rules are for it then, once the list is applied again. (groups.c) */
+bool xdp_lacks_group(struct xdp *x);
+/* A rule asks for groups, and was not for this interface when the list was applied. */
+bool xdp_rule_is_off(struct xdp *x, size_t rule);
+int xdp_link_group(unsigned ifindex, uint32_t *group);
 /* The list that judges now. */
 int xdp_list(struct xdp *x, struct rule_list *l, struct error *e);
 

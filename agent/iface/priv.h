@@ -95,6 +95,13 @@ bool xdp_keeps_flows(const struct rule_list *l);
 /* Has the new layout's programs do that with flows; the maps are the instance's, if it does. */
 int xdp_bind_flows(const struct datapath_xdp *d, struct ax_layout *layout, enum ax_flows flows);
 
+/* --- groups.c --- */
+/* Which rules are not for this interface's group, now. -ENOENT: a group's name is nobody's. */
+int xdp_bind_groups(const struct rule_list *l, unsigned ifindex, struct rule_binding *rules,
+		    struct error *e);
+/* Whether other rules of the generation's list are for this interface now than when it was made. */
+bool xdp_groups_differ(const struct generation *g, const struct rule_list *l, unsigned ifindex);
+
 /* neighbours.c: an interface's list has become another one (NULL: none). */
 void xdp_neighbours(const struct instance *inst, const char *ifname, const struct rule_list *old,
 		    const struct rule_list *now);

@@ -254,7 +254,7 @@ int xdp_lost_target(struct xdp *x)
 		if (rule->verdict != AX_VERDICT_REDIRECT)
 			continue;
 		act = xdp_action(&x->g, i);
-		if (!act) /* no packet gets there */
+		if (!act || act->flags & AX_ACTION_OFF) /* no packet gets there */
 			continue;
 		key = act->target;
 		if (!bpf_map_lookup_elem(x->d.map[XDP_MAP_IFINDEXES], &key, &ifindex) &&

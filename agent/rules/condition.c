@@ -28,6 +28,7 @@ static size_t item_size(enum field_kind kind)
 		[FIELD_NAME] = sizeof(struct rule_name),
 		[FIELD_FLOW] = sizeof(struct ax_set_flow),
 		[FIELD_MARK] = sizeof(struct rule_mark),
+		[FIELD_GROUP] = sizeof(struct rule_group),
 	};
 
 	return sizes[kind];

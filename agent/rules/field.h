@@ -31,6 +31,7 @@ enum field_kind {
 	FIELD_NAME,    /* struct rule_name; a tree, by which a name is an index into a table */
 	FIELD_FLOW,    /* none, but sets; an index into a table: which of them it is in */
 	FIELD_MARK,    /* struct rule_mark; an index into a table: which of them it has */
+	FIELD_GROUP,   /* struct rule_group; not compiled: the interface has it, no packet */
 	FIELD_KINDS
 };
 
@@ -87,7 +88,7 @@ struct rule_field {
 	 * there is none */
 	uint32_t unasked;
 };
-extern const struct rule_field rule_fields[AX_FIELDS];
+extern const struct rule_field rule_fields[RULE_FIELDS];
 
 /* The row of a field. */
 const struct rule_field *rule_field(enum ax_field number);
@@ -132,6 +133,14 @@ int mark_add(const struct rule_field *row, struct condition *c, const char *item
 	     struct rule_fault *f);
 void mark_write(struct field_text *to, const struct rule_field *row, const void *item);
 #define WANT_MARK "marks of 32 bits such as 0x10 or 16, with a mask if wanted: 0x10/0xff"
+
+/* group.c: the same. */
+int group_add(const struct rule_field *row, struct condition *c, const char *item,
+	      struct rule_fault *f);
+void group_write(struct field_text *to, const struct rule_field *row, const void *item);
+#define WANT_GROUP                                                                       \
+	"groups of interfaces such as 5, 10-19 or lan, or those that it must not be in " \
+	"with ! before each: !5,!lan"
 
 /* set_flow.c: a key's add(), which takes nothing: flows are in sets. */
 int set_flow_add(const struct rule_field *row, struct condition *c, const char *item,

@@ -382,7 +382,7 @@ static const struct field_header tcp = {
 	"parameter-problem, router-solicitation, router-advertisement, "         \
 	"neighbour-solicitation, neighbour-advertisement, TYPE or TYPE/CODE of 0 to 255"
 
-const struct rule_field rule_fields[AX_FIELDS] = {
+const struct rule_field rule_fields[RULE_FIELDS] = {
 	{
 		.number = AX_FIELD_SRC,
 		.kind = FIELD_ADDRESS,
@@ -574,5 +574,11 @@ const struct rule_field rule_fields[AX_FIELDS] = {
 			  {AX_NAME_HTTP, AX_NAME_HTTP},
 			  .add = http_host_add,
 			  .write = name_write}},
+	},
+	{
+		.number = RULE_FIELD_GROUP,
+		.kind = FIELD_GROUP,
+		.layer = LAYER_FRAME,
+		.keys = {{"interface-group", WANT_GROUP, .add = group_add, .write = group_write}},
 	},
 };

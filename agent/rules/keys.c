@@ -172,7 +172,7 @@ static bool each_field_key(bool (*f)(void *arg, const struct rule_key *key), voi
 {
 	unsigned number = KEY_FIELDS;
 
-	for (size_t i = 0; i < AX_FIELDS; i++) {
+	for (size_t i = 0; i < RULE_FIELDS; i++) {
 		const struct rule_field *row = &rule_fields[i];
 
 		for (size_t k = 0; k < FIELD_KEYS_MAX && row->keys[k].name; k++) {
@@ -281,12 +281,6 @@ static int unknown_key(const char *key, struct error *e)
 					: i == n - 1 ? " or "
 						     : ", ",
 					names[i]);
-	if (streq(key, "interface-group"))
-		return error_set(
-			e, -ENOENT,
-			"interface-group is no key of a rule: a list is one interface's, whose "
-			"group is the same for all its packets; give each interface of the group "
-			"the list");
 	return error_set(e, -ENOENT, "%s is no key of a rule: use %s%s",
 			 fault_quote(key, strlen(key), quoted), all,
 			 value_hint(key, names, n, hint));

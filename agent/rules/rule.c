@@ -3,7 +3,7 @@
 #include "rules/field.h"
 #include "rules/priv.h"
 
-bool rule_catches_all(const struct rule *r)
+bool rule_takes_any_packet(const struct rule *r)
 {
 	for (size_t i = 0; i < AX_FIELDS; i++)
 		if (!condition_is_empty(&r->in[i]))
@@ -11,9 +11,14 @@ bool rule_catches_all(const struct rule *r)
 	return true;
 }
 
+bool rule_catches_all(const struct rule *r)
+{
+	return rule_takes_any_packet(r) && condition_is_empty(&r->in[RULE_FIELD_GROUP]);
+}
+
 void rule_free(struct rule *r)
 {
-	for (size_t i = 0; i < AX_FIELDS; i++)
+	for (size_t i = 0; i < RULE_FIELDS; i++)
 		condition_free(&r->in[i]);
 	free(r->name);
 	free(r->target);
@@ -30,7 +35,7 @@ static int copy_text(const char *from, char **to)
 
 static int copy_parts(const struct rule *from, struct rule *to)
 {
-	for (size_t i = 0; i < AX_FIELDS; i++) {
+	for (size_t i = 0; i < RULE_FIELDS; i++) {
 		const struct rule_field *row = &rule_fields[i];
 
 		if (condition_copy(row->kind, &from->in[row->number], &to->in[row->number]) < 0)
@@ -64,7 +69,7 @@ static bool text_eq(const char *a, const char *b)
 
 static bool conditions_eq(const struct rule *a, const struct rule *b)
 {
-	for (size_t i = 0; i < AX_FIELDS; i++) {
+	for (size_t i = 0; i < RULE_FIELDS; i++) {
 		const struct rule_field *row = &rule_fields[i];
 
 		if (!condition_eq(row->kind, &a->in[row->number], &b->in[row->number]))

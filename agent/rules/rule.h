@@ -23,6 +23,7 @@
  *   state                established|new|related|invalid, lists: what this host knows of its flow
  *   mac                  source addresses of the frame, lists
  *   mark                 0x10,0x10/0xff: that the kernel has given it; of what leaves only
+ *   interface-group      lan,5,10-19, or !lan,!5: what the list's interface is to be in (group.c)
  *   payload              at 0 0x17 0x03 at 5 0x01/0x0f, lists: bytes behind the transport header
  *   dns-name             example.org, lists: what the name that a DNS message asks for is,
  *                        or ends with at a dot
@@ -88,6 +89,13 @@ struct rule_mark {
 	uint32_t value, mask; /* the value has no bit that the mask does not have */
 };
 
+/* A group of interfaces: by name, or from `lo` to `hi`. */
+struct rule_group {
+	uint32_t lo, hi;
+	uint32_t others; /* 1: the interface must not be in it; the same of all in a condition */
+	char name[RULE_NAME_MAX + 1]; /* "": by number; zero behind it */
+};
+
 struct rule_name {
 	uint8_t kind;		    /* enum ax_name_kind: where the packet has it */
 	char text[AX_NAME_MAX + 2]; /* small letters, no dot at the end but "."; zero behind it */
@@ -102,8 +110,9 @@ struct condition {
 		struct rule_mac *macs;	 /* as given */
 		struct rule_bits *bits;	 /* one */
 		struct rule_payload *payloads;
-		struct rule_name *names; /* sorted, each once */
-		struct rule_mark *marks; /* as given */
+		struct rule_name *names;   /* sorted, each once */
+		struct rule_mark *marks;   /* as given */
+		struct rule_group *groups; /* as given */
 	};
 	size_t n;
 	struct strv sets; /* whose elements are items, too */
@@ -114,9 +123,14 @@ static inline bool condition_is_empty(const struct condition *c)
 	return !c->n && !c->sets.n;
 }
 
+/* What a rule asks of the interface that its list is for, not of packets: it is judged where the
+ * list is compiled. Behind the fields of packets. */
+#define RULE_FIELD_GROUP AX_FIELDS
+#define RULE_FIELDS	 (AX_FIELDS + 1)
+
 struct rule {
 	char *name; /* NULL: none was given */
-	struct condition in[AX_FIELDS];
+	struct condition in[RULE_FIELDS];
 
 	enum ax_verdict verdict;
 	char *target;	  /* of redirect: interface, of balance: balancer */
@@ -161,8 +175,15 @@ size_t rule_value_words(const char *key, const char *const *words, size_t n);
 int rule_parse(const char *const *words, size_t n, struct rule *r, struct error *e);
 /* The canonical line, which rule_parse() turns into an equal rule. malloc'ed. */
 char *rule_format(const struct rule *r);
-/* Its conditions alone are there, whatever it does. */
+/* It has no conditions, whatever it does. */
 bool rule_catches_all(const struct rule *r);
+/* It has none on packets. */
+bool rule_takes_any_packet(const struct rule *r);
+/* Whether it is for interfaces of that group: 1 or 0. number: what a group's name stands for, 0 or
+ * a negative errno, which is returned, with the name in *unknown. */
+int rule_group_fits(const struct rule *r, uint32_t group,
+		    int (*number)(void *arg, const char *name, uint32_t *ret), void *arg,
+		    const char **unknown);
 
 /* What single values are; also for the matcher's tests and for `ax xdp explain`. */
 int rule_parse_proto(const char *s);		  /* 0..255 or -EINVAL */

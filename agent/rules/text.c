@@ -95,7 +95,7 @@ char *rule_format(const struct rule *r)
 		return NULL;
 	if (r->name)
 		fprintf(f, "name %s ", r->name);
-	for (size_t i = 0; i < AX_FIELDS; i++)
+	for (size_t i = 0; i < RULE_FIELDS; i++)
 		field_write(&rule_fields[i], &r->in[rule_fields[i].number], f);
 	write_action(f, r);
 	write_rewrites(f, r);

@@ -75,6 +75,15 @@ uint64_t managed_target_state(const struct xdp_managed *m)
 	return h;
 }
 
+uint32_t managed_group(const struct xdp_managed *m)
+{
+	uint32_t group = 0;
+
+	if (m->groups && xdp_link_group(place_ifindex(m->name), &group))
+		return m->group;
+	return group;
+}
+
 void managed_ring_close(struct agent *a, struct xdp_managed *m)
 {
 	if (m->ring.fd >= 0)
@@ -121,7 +130,7 @@ void managed_arm(struct agent *a)
 	timerfd_settime(a->xdp->timer.fd, TFD_TIMER_ABSTIME, &ts, NULL);
 }
 
-void managed_due(struct agent *a, struct xdp_managed *m, uint64_t at_ns, bool whole)
+static void managed_due(struct agent *a, struct xdp_managed *m, uint64_t at_ns, bool whole)
 {
 	m->whole |= whole;
 	if (m->due_ns && m->due_ns <= at_ns)
@@ -133,6 +142,15 @@ void managed_due(struct agent *a, struct xdp_managed *m, uint64_t at_ns, bool wh
 void managed_due_in(struct agent *a, struct xdp_managed *m, unsigned ms, bool whole)
 {
 	managed_due(a, m, time_mono_ns() + ms * 1000000ull, whole);
+}
+
+#define REBUILD_MS 100 /* at most one new list in that time for an interface */
+
+void managed_due_soon(struct agent *a, struct xdp_managed *m)
+{
+	uint64_t at = m->built_ns + REBUILD_MS * 1000000ull, now = time_mono_ns();
+
+	managed_due(a, m, at > now ? at : now, false);
 }
 
 bool managed_leads_to(const struct xdp_managed *m, const char *link)

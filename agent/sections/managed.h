@@ -24,6 +24,8 @@ struct xdp_managed {
 	struct strv targets;   /* interfaces that its rules lead to */
 	uint64_t target_state; /* when the list was put there */
 	bool routes;	       /* by the host's interfaces, whichever there are */
+	bool groups;	       /* its rules ask for the interface's group, */
+	uint32_t group;	       /* which was this one then */
 	struct xdp *x;	       /* open for its triggers, or NULL */
 	struct loop_item ring; /* fd: x's */
 	uint64_t due_ns;       /* 0: nothing is to be done */
@@ -51,6 +53,9 @@ void managed_save(struct agent *a);
  * made anew. */
 uint64_t managed_target_state(const struct xdp_managed *m);
 
+/* The interface's group, if its list asks for it, else 0. */
+uint32_t managed_group(const struct xdp_managed *m);
+
 /* Whether its list leads to the interface of that name. */
 bool managed_leads_to(const struct xdp_managed *m, const char *link);
 
@@ -58,11 +63,12 @@ bool managed_leads_to(const struct xdp_managed *m, const char *link);
 int managed_ring_open(struct agent *a, struct xdp_managed *m, struct error *e);
 void managed_ring_close(struct agent *a, struct xdp_managed *m);
 
-/* Something is to be done for it at that time (all of it, or its backends alone), or so many ms
- * from now; the timer is armed for the next of all. */
-void managed_due(struct agent *a, struct xdp_managed *m, uint64_t at_ns, bool whole);
+/* Something is to be done for it so many ms from now (all of it, or its backends alone); the timer
+ * is armed for the next of all. */
 void managed_due_in(struct agent *a, struct xdp_managed *m, unsigned ms, bool whole);
 void managed_arm(struct agent *a);
+/* Its backends, or the group of its interface, have changed: at once, but not too often. */
+void managed_due_soon(struct agent *a, struct xdp_managed *m);
 
 /* --- managed_list.c: one list --- */
 

@@ -99,6 +99,8 @@ static void look_at_links(void *arg)
 		else if (ifindex &&
 			 (ifindex != m->ifindex || managed_target_state(m) != m->target_state))
 			managed_due_in(a, m, SETTLE_MS, true);
+		else if (ifindex && managed_group(m) != m->group)
+			managed_due_soon(a, m);
 	}
 	if (any_routes(a)) {
 		struct instance inst = *a->inst;

@@ -64,7 +64,7 @@ struct put {
 	struct rule_list *l;
 	const struct xdp_load_options *o;
 	struct error *e;
-	bool changed, apps;
+	bool changed, apps, regroup;
 	int r;
 };
 
@@ -84,7 +84,7 @@ static int set_backends(void *arg, struct rule_list *l, struct error *e)
 	p->l = l;
 	p->e = e;
 	work_in_loop(p->a->work, set_backends_now, p);
-	if (p->r || p->changed)
+	if (p->r || p->changed || p->regroup)
 		return p->r;
 	return error_set(e, -ECANCELED, "nothing has changed");
 }
@@ -123,10 +123,11 @@ static int find_targets(struct xdp_managed *m, const struct rule_list *l)
 	int r = 0;
 
 	strv_free(&m->targets);
-	m->routes = false;
+	m->routes = m->groups = false;
 	for (size_t i = 0; i < l->n_rules && !r; i++) {
 		m->routes |= l->rules[i].verdict == AX_VERDICT_ROUTE ||
 			     l->rules[i].verdict == AX_VERDICT_CHALLENGE;
+		m->groups |= !condition_is_empty(&l->rules[i].in[RULE_FIELD_GROUP]);
 		if (l->rules[i].verdict == AX_VERDICT_REDIRECT &&
 		    !managed_leads_to(m, l->rules[i].target))
 			r = strv_add(&m->targets, l->rules[i].target);
@@ -213,6 +214,7 @@ int managed_put(struct agent *a, struct xdp_managed *m, struct rule_list *l, str
 		return 0;
 	}
 	m->target_state = managed_target_state(m);
+	m->group = managed_group(m); /* before it is asked for the list: no change is missed */
 	r = xdp_list_set_backends(a, l, &changed, e);
 	m->apps = app_backends_in(a, l);
 	if (!r) {
@@ -248,15 +250,19 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 	struct speaker speaker = {a, m->name};
 	struct xdp_load_options o = options(&speaker);
 	struct put p = {.a = a, .m = m, .o = &o};
+	uint32_t group = managed_group(m);
 	int r;
 
 	m->due_ns = 0;
 	if (!m->ifindex)
 		return 0;
 	p.e = e;
+	p.regroup = group != m->group;
 	work_offload(a->work, edit, &p);
 	r = p.r;
 	m->apps = p.apps;
+	if (!r)
+		m->group = group;
 	if (r == -ECANCELED)
 		return 0;
 	if (r == -ENOLINK) { /* one that cannot be reached is no reason to keep those that ended */
@@ -265,10 +271,14 @@ static int put_backends(struct agent *a, struct xdp_managed *m, struct error *e)
 		o = (struct xdp_load_options){.force = true, .session = -1};
 		p.e = &why;
 		work_offload(a->work, edit, &p);
-		if (!p.r)
+		if (!p.r) {
+			m->group = group;
 			return outcome(a, m, r, false, e);
+		}
 	}
-	if (!r)
+	if (!r && p.regroup)
+		log_info("%s is in group %u now: it has the rules for that", m->name, group);
+	else if (!r)
 		log_info("%s has the backends of its services as they are now", m->name);
 	return outcome(a, m, r, false, e);
 }

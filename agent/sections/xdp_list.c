@@ -377,7 +377,7 @@ int xdp_list_is_loaded(const struct instance *inst, const char *ifname, const st
 	r = xdp_open(inst, ifname, &x, e);
 	r = r ? r : xdp_list(x, &old, e);
 	*same = !r && list_eq(&old, l) && xdp_lost_target(x) < 0 && !xdp_lost_app(x, NULL) &&
-		!xdp_lacks_states(x);
+		!xdp_lacks_states(x) && !xdp_lacks_group(x);
 	/* what cannot be read, because another version wrote it, is replaced */
 	return r == -ENOMEM ? r : 0;
 }

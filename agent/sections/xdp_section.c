@@ -29,8 +29,6 @@
 #include "sections/triggers.h"
 #include "sections/xdp_list.h"
 
-#define REBUILD_MS 100 /* at most one new list in that time for an interface */
-
 struct xdp_planned { /* an interface of the next config */
 	const char *name;
 	struct rule_list list;
@@ -95,13 +93,9 @@ void xdp_section_on_triggers(struct agent *a, struct loop_item *item)
 void xdp_section_service(struct agent *a, const struct service *s)
 {
 	for (struct xdp_managed *m = a->xdp->managed; m; m = m->next) {
-		uint64_t at = m->built_ns + REBUILD_MS * 1000000ull, now;
-
 		for (size_t i = 0; i < m->services.n; i++) {
-			if (!streq(m->services.v[i], s->name))
-				continue;
-			now = time_mono_ns();
-			managed_due(a, m, at > now ? at : now, false);
+			if (streq(m->services.v[i], s->name))
+				managed_due_soon(a, m);
 		}
 	}
 }

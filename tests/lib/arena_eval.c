@@ -271,6 +271,7 @@ static uint32_t eval_class(const struct eval *e, const struct rule_field *row,
 	case FIELD_MARK:
 		cls = eval_u16(e, f->table, eval_marks(e->l, p));
 		break;
+	case FIELD_GROUP: /* no packet's */
 	case FIELD_KINDS:
 		break;
 	}

@@ -19,7 +19,8 @@ int try_compile(const struct rule_list *l, struct compiled *c, struct error *e)
 	assert_non_null(bind);
 	assert_non_null(slots);
 	for (size_t i = 0; i <= l->n_rules; i++)
-		bind[i] = (struct rule_binding){(uint16_t)(i + 1000), (uint16_t)(i + 2), 7};
+		bind[i] = (struct rule_binding){
+			.counter = (uint16_t)(i + 1000), .target = (uint16_t)(i + 2), .slot = 7};
 	memset(c, 0, sizeof(*c));
 	return rule_compile(l, bind, slots, &c->a, &c->l, e);
 }

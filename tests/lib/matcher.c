@@ -160,7 +160,8 @@ static bool match_field(const struct rule_list *l, const struct rule_field *row,
 		return match_name(c, p);
 	case FIELD_MARK:
 		return match_mark(c, p);
-	case FIELD_FLOW: /* what came to sets is no part of the list */
+	case FIELD_FLOW:  /* what came to sets is no part of the list */
+	case FIELD_GROUP: /* no packet's */
 	case FIELD_KINDS:
 		break;
 	}

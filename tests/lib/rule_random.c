@@ -292,6 +292,7 @@ void rnd_condition(struct rnd *r, const struct rule_list *l, enum ax_field f, st
 		for (size_t i = 0; i < c->n; i++)
 			c->marks[i] = rnd_mark(r, l);
 		return;
+	case FIELD_GROUP: /* no packet's */
 	case FIELD_KINDS:
 		break;
 	}

@@ -481,7 +481,7 @@ static void keys_are_known_and_come_once(void **state)
 		e.text, "\"dprot\" is no key of a rule: use name, src, dst, proto, sport, dport, "
 			"flow, flags, icmp, icmp6, vlan, fragment, length, ttl, dscp, ecn, time, "
 			"state, mac, mark, "
-			"payload, dns-name, tls-sni, http-host, action, "
+			"payload, dns-name, tls-sni, http-host, interface-group, action, "
 			"smac, dmac, to, to-port, checksum, capture, rate, learn, sample, log or "
 			"trigger; did you mean \"dport\"?");
 	assert_int_equal(rule_set(&r, &given, "", "22", &e), -ENOENT);

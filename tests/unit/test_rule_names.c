@@ -136,10 +136,6 @@ static void what_does_not_go_with_names_is_refused(void **state)
 		 "packets of a flow have to go the same way"},
 		{"dns-name a icmp 8 action drop",
 		 "dns-name with icmp is not valid: use one of them: ICMP has no such names"},
-		{"interface-group 3 action drop",
-		 "interface-group is no key of a rule: a list is one interface's, whose group is "
-		 "the "
-		 "same for all its packets; give each interface of the group the list"},
 	};
 	static const char *const fine[] = {
 		"dns-name a proto udp,tcp action drop",

@@ -150,6 +150,29 @@ route_by_flowtable() { # CASE
 	routed_frames "$1" ft 93 "$PACKETS"
 }
 
+# Flows that are forwarded, which the lists keep: what sti lets through begins some, and sto takes
+# their answers alone.
+flows_up() {
+	pair sti
+	pair sto
+	cat >"$tmp/sti.yaml" <<-RULES
+		default: drop
+		track: own
+		rules: [{name: begins, state: new, proto: udp, action: pass}]
+	RULES
+	cat >"$tmp/sto.yaml" <<-RULES
+		default: drop
+		track: own
+		rules: [{name: answer, state: established, action: pass}]
+	RULES
+	load_list sti
+	load_list sto
+}
+flow_known() { # CASE
+	"${xb[@]}" -n 64 -p udp -s 10.94.1.2:5 -d 10.94.2.2:9 send stip >/dev/null
+	program "$1" sto -e pass -p udp -s 10.94.2.2:9 -d 10.94.1.2:5
+}
+
 xdp_up() {
 	xdpfilter=$(find_xdpfilter)
 	netns_add xdp
@@ -182,6 +205,7 @@ xdp_lists_up() {
 	balanced toipip 10.1.2 ipip ''
 	balanced togue 10.1.3 gue ''
 	routers_up
+	flows_up
 	list lports kind=ports n=1000
 	list lmixed kind=mixed n=1000
 }
@@ -293,7 +317,7 @@ xdp_cases=(xdp.ports xdp.xdpfilter xdp.mixed10 xdp.payload10 xdp.mixed1000 xdp.m
 	xdp.set1000 "xdp.set$many" xdp.hot1000 "xdp.hot$many"
 	xdp.nat xdp.ipip xdp.gue xdp.natflows xdp.ipipflows
 	live.ports live.xdpfilter live.mixed live.nftset live.nftports live.nftmixed
-	xdp.route live.route live.kernelroute live.flowtable
+	xdp.route live.route live.kernelroute live.flowtable xdp.known xdp.unknown
 	xdp.swap xdp.apply xdp.add)
 
 measure_xdp() {
@@ -332,6 +356,8 @@ measure_ax_xdp() {
 		xdp_run "$1" rti -n "$PACKETS" -i rti -p udp -s 10.91.1.2:5 -d 10.91.2.2:9 \
 			-e redirect balancer "$pins/rti"
 		;;
+	xdp.known) flow_known "$1" ;;
+	xdp.unknown) program "$1" sto -e drop -p udp -s 10.94.2.2:9 -d 10.94.1.2:6 ;;
 	live.route) routed_frames "$1" rt 91 "$PACKETS" ;;
 	live.kernelroute) routed_frames "$1" kf 92 $((PACKETS / 5)) ;;
 	live.flowtable) route_by_flowtable "$1" ;;
@@ -369,6 +395,8 @@ xdp_rows() {
 	row 'balance by GUE, one flow' ns xdp.gue '' '' '<=' 45
 	row 'balance by NAT, any of 10000 flows' ns xdp.natflows '' '' '<=' 110
 	row 'balance by IPIP, any of 10000 flows' ns xdp.ipipflows '' '' '<=' 110
+	row 'state of a flow that is forwarded' ns xdp.known '' '' '<=' 60
+	row 'state of no flow' ns xdp.unknown '' '' '<=' 90
 	row 'live drop, 1000 ports' Mpps live.ports.mpps "$filter" live.xdpfilter.mpps '>=' 1.2
 	row 'live drop, 1000 ports' Mpps live.ports.mpps "$nftset" live.nftset.mpps '>=' 3
 	row 'live drop, 1000 ports' Mpps live.ports.mpps 'nftables netdev, 1000 rules' \

@@ -58,6 +58,11 @@ int cmd_xdp_filter(char **words, size_t n, struct rule *ret, char **text, struct
 	if (!n)
 		return 0;
 	for (size_t i = 0; i + 1 < n;) {
+		if (streq(words[i], rule_field_name(RULE_FIELD_GROUP)))
+			return error_set(e, -EINVAL,
+					 "%s says which interfaces a rule is for: here it is one, "
+					 "whatever its group",
+					 words[i]);
 		if (is_other(words[i]))
 			return error_set(e, -EINVAL,
 					 "'%.60s' says what happens to a packet: here rules' "

@@ -107,10 +107,10 @@ static char about_add[1024]; /* the help, see say_about_add() */
 /* The keys of the fields are not known before. */
 static void say_about_add(void)
 {
-	char keys[256];
+	char keys[320];
 	size_t len = 0;
 
-	for (size_t i = 0; i < FIELD_KEYS_MAX * AX_FIELDS && len < sizeof(keys); i++) {
+	for (size_t i = 0; i < FIELD_KEYS_MAX * RULE_FIELDS && len < sizeof(keys); i++) {
 		const struct field_key *key =
 			&rule_fields[i / FIELD_KEYS_MAX].keys[i % FIELD_KEYS_MAX];
 
@@ -303,7 +303,9 @@ static const struct table_column rule_columns[] = {
 	{.title = "RULE", .keep = 7, .min = 40},
 };
 
-static int put_table(const struct rule_list *l)
+#define OFF "not this interface's group"
+
+static int put_table(const struct rule_list *l, struct xdp *x)
 {
 	const struct table_style style = table_style_for(stdout);
 	CLEANUP(table_free) struct table t;
@@ -316,7 +318,12 @@ static int put_table(const struct rule_list *l)
 			return -ENOMEM;
 		table_addf(&t, "%zu", i + 1);
 		table_add(&t, l->rules[i].name);
-		table_add(&t, text);
+		if (xdp_rule_is_off(x, i)) {
+			table_addf(&t, "%s (" OFF ")", text);
+			table_colour(&t, COLOUR_DIM);
+		} else {
+			table_add(&t, text);
+		}
 	}
 	table_add(&t, NULL);
 	table_add(&t, "default");
@@ -341,15 +348,20 @@ static json_t *rule_json(const struct rule *r, size_t number)
 	return j;
 }
 
-static int put_json(const struct rule_list *l)
+static int put_json(const struct rule_list *l, struct xdp *x)
 {
 	autojson json_t *j =
 		json_pack("{s:s,s:[]}", "default", ax_verdict_names[l->default_action], "rules");
 	json_t *rules = json_object_get(j, "rules");
 
-	for (size_t i = 0; i < l->n_rules; i++)
-		if (json_array_append_new(rules, rule_json(&l->rules[i], i + 1)))
+	for (size_t i = 0; i < l->n_rules; i++) {
+		json_t *one = rule_json(&l->rules[i], i + 1);
+
+		if (one && xdp_rule_is_off(x, i))
+			json_object_set_new(one, "off", json_string(OFF));
+		if (json_array_append_new(rules, one))
 			return -ENOMEM;
+	}
 	cmd_put_json(j, JSON_INDENT(2));
 	return 0;
 }
@@ -380,8 +392,8 @@ static int run_list(struct cmd *c, int argc, char **argv)
 	if (r)
 		return cmd_failed(c, &e);
 	r = a.output == LIST_YAML   ? cmd_xdp_put_yaml(&l, stdout)
-	    : a.output == LIST_JSON ? put_json(&l)
-				    : put_table(&l);
+	    : a.output == LIST_JSON ? put_json(&l, x)
+				    : put_table(&l, x);
 	if (r) {
 		error_set(&e, r, "the rules could not be printed: %s", strerror(-r));
 		return cmd_failed(c, &e);

@@ -108,7 +108,7 @@ def put_icmp(r, w):
 
 def put_others(r, w):
     """What nft(8) has no word for, or another meaning, is for lists without it."""
-    which = r.choice(["ttl", "dscp", "ecn", "length", "vlan", "fragment", "mac"])
+    which = r.choice(["ttl", "dscp", "ecn", "length", "vlan", "fragment", "mac", "interface-group"])
     if which == "ttl":
         lo, hi = ranges(r, [1, 64, 255], 255)
         w.put("ttl", text_of(lo, hi), [(lo, hi)])
@@ -128,6 +128,8 @@ def put_others(r, w):
         w.put("fragment", (v := r.choice(["none", "first", "later"])), v)
     elif which == "mac":
         w.put("mac", "02:00:00:00:00:0%d" % (v := r.randrange(1, 4)), bytes([2, 0, 0, 0, 0, v]))
+    elif which == "interface-group":  # the interface's is the one that is not given one, 0
+        w.put("interface-group", *r.choice([("default", True), ("!1-9", True), ("0,5", True), ("5-", False), ("!0", False)]))
 
 
 def any_rule(r, w):

@@ -195,6 +195,7 @@ CONDITIONS = {
     "dscp": lambda v, p: p.ttl is not None and in_ranges(v, p.tos >> 2),
     "ecn": lambda v, p: p.ttl is not None and p.tos & 3 == v,
     "mac": lambda v, p: p.smac == v,
+    "interface-group": lambda v, p: v,
 }
 
 
