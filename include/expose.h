@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct ax_exposed_key) == 24, "struct ax_exposed_key is a 
 
 enum ax_exposed_flag {
 	AX_EXPOSED_SERVICE = 1 << 0, /* `to` is a service's endpoint, else an app's */
-	AX_EXPOSED_PRIVATE = 1 << 1, /* a service that has private backends */
+	AX_EXPOSED_PRIVATE = 1 << 1, /* a private app, or a service that has private backends */
 	/* apps that connect are led there, nobody else is yet: what apps had connected there before
 	 * is being ended (struct ax_unjudged) */
 	AX_EXPOSED_SOON = 1 << 2,

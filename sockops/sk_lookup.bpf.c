@@ -379,18 +379,26 @@ static __noinline __u32 own_conn(const struct ax_endpoint *local, const struct c
 	return app ? *app : 0;
 }
 
+/* Whether who comes by an exposed port starts the app. (A private one's ports are not for apps.) */
+static __always_inline bool may_start(const struct ax_exposed *x, const struct ax_vip *vip,
+				      const struct caller *who)
+{
+	return is_to_start(vip) && !(who->app && x->flags & AX_EXPOSED_PRIVATE);
+}
+
 /* A port of the host that is an app's or a service's (struct ax_exposed). Who is outside ax may
  * have it whatever host_access says, if no rule keeps them out; for apps, policy holds. 0:
- * assigned; TO_SERVICE: to be assigned by the caller, who has more stack left; -ENOENT: it is not
- * exposed, or not to be had here. *to is where it leads. */
+ * assigned, or sent to the door; TO_SERVICE: to be assigned by the caller, who has more stack left;
+ * -ENOENT: it is not exposed, or not to be had here; -ECONNREFUSED: nobody is there, and whoever
+ * else may sit on that port is not who is meant. *to is where it leads. */
 __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_endpoint *local,
 				     struct caller *who, struct ax_endpoint *to)
 {
 	const struct ax_exposed *x;
 	struct ax_endpoint at; /* keys are on the stack to Linux 6.1 */
 	struct ax_vip *vip;
+	bool may, start;
 	__u64 v = 0;
-	bool may;
 
 	if (!local || !who || !to)
 		return -ENOENT;
@@ -405,12 +413,19 @@ __weak __noinline int assign_exposed(struct bpf_sk_lookup *ctx, const struct ax_
 	if (x->flags & AX_EXPOSED_SERVICE)
 		return TO_SERVICE;
 	vip = bpf_map_lookup_elem(&vips, &at.addr);
-	if (!vip || !server_of(&at, vip))
+	if (!vip)
 		return -ENOENT;
+	start = may_start(x, vip, who);
+	if (!start && !server_of(&at, vip))
+		return vip->kind == AX_VIP_DECLARED ? -ECONNREFUSED : -ENOENT;
 	may = may_have(who, &at, vip->party, &v);
 	count_caller(who, v);
 	saw_caller(who, &at, v, may);
-	return may ? assign_listener(ctx, &at) : -EACCES;
+	if (!may)
+		return -EACCES;
+	if (start)
+		return knock(ctx, &at.addr) == SK_PASS ? 0 : -ECONNREFUSED;
+	return assign_listener(ctx, &at);
 }
 
 /* Whose SYN it is, as ax_across() has noted it; else it is the node's, and treated like a program
@@ -604,6 +619,8 @@ static __noinline int to_host(struct bpf_sk_lookup *ctx, const struct ax_endpoin
 		r = assign_exposed(ctx, local, who, to);
 		if (r == TO_SERVICE)
 			return r;
+		if (r == -ECONNREFUSED)
+			return SK_DROP;
 		if (r != -ENOENT)
 			return r ? deny() : SK_PASS;
 	}

@@ -304,10 +304,13 @@ static __noinline bool accepted_counts(struct bpf_sock_ops *ctx)
 	return open_accepted(ctx, &flow);
 }
 
-/* For apps that end when nobody connects any more. */
+/* For apps that end when nobody connects any more. (What has come to one in host mode by a port of
+ * the host has that as its end; by which interface it came is not known here.) */
 static __noinline int accept_count(struct bpf_sock_ops *ctx)
 {
 	struct ax_endpoint local = {};
+	const struct ax_netns_app *ns;
+	const struct ax_exposed *x;
 	struct ax_server *s;
 	__u64 *n;
 	__u32 app;
@@ -319,6 +322,14 @@ static __noinline int accept_count(struct bpf_sock_ops *ctx)
 	if (!accepts_any)
 		return 0;
 	s = bpf_map_lookup_elem(&servers, &local);
+	if (!s) {
+		ns = netns_of(ctx);
+		x = ns && !ns->id ? exposed_at(&local, 0) : NULL; /* (0: the host's) */
+		if (!x)
+			return 0;
+		local = x->to;
+		s = bpf_map_lookup_elem(&servers, &local);
+	}
 	if (!s)
 		return 0;
 	app = s->app;

@@ -9,6 +9,9 @@
  * The client keeps its address and, where no other flow of its has it, its port. What is found to
  * have no flow, because others pushed it out, has one again with the client's next segment: where
  * it leads is known without.
+ *
+ * A connection for an app that connections start, and that does not listen yet, is left to
+ * sk_lookup, too: it tells the agent, and has TCP try again (sockops/door.bpf.h).
  */
 #include <linux/pkt_cls.h>
 
@@ -263,7 +266,7 @@ __weak __noinline int exposed_next(struct ax_service *svc, struct exposed_offer 
 		return r == CHOSEN_NONE ? TRY_END : TRY_NEXT;
 	vip = bpf_map_lookup_elem(&vips, &ep.addr);
 	way = way_of(vip, true);
-	if (!vip || !way)
+	if (!vip || !way || (ep.proto == IPPROTO_TCP && is_to_start(vip)))
 		return TRY_NEXT;
 	listens = server_of(&ep, vip) != NULL;
 	if (listens && !affinity_keep(&o->choice, svc))
@@ -368,6 +371,8 @@ static __always_inline int to_app(struct __sk_buff *skb, const struct packet *p,
 	vip = bpf_map_lookup_elem(&vips, &v->to.addr);
 	v->ifindex = way_to(vip, p->proto);
 	if (!vip || !v->ifindex)
+		return NOT_OURS;
+	if (p->proto == IPPROTO_TCP && is_first(p) && is_to_start(vip))
 		return NOT_OURS;
 	if (is_kept_out(p, &v->to, vip->party))
 		return TC_ACT_SHOT;

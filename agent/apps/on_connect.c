@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 
 #include "apps/on_connect.h"
+#include "app.h"
 #include "apps/apps.h"
 #include "apps/door.h"
 #include "apps/held.h"
@@ -14,6 +15,8 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "datapath/datapath.h"
+#include "ingress/ingress.h"
+#include "net/sock_diag.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
 #include "registry/state.h"
@@ -41,6 +44,23 @@ static void tell(struct agent *a, const struct declared *d)
 {
 	vip_resync(a, &d->ip4, NULL);
 	vip_resync(a, &d->ip6, NULL);
+}
+
+/* What an app exposes that does not run is exposed all the same: connections there start it. One
+ * that runs has its ports itself. */
+static int expose(struct agent *a, struct declared *d, struct error *e)
+{
+	bool waits = d->conf->on_connect && d->party != AX_PARTY_NONE;
+	int r = 0;
+
+	if (!d->conf->spec.expose.n)
+		return 0;
+	if (!waits)
+		ingress_declared_gone(a, d);
+	else if (!app_by_name(a, d->conf->spec.name))
+		r = ingress_declared(a, d, e);
+	d->unexposed = r || (addr_is_zero(&d->ip4) && addr_is_zero(&d->ip6));
+	return r;
 }
 
 void on_connect_wanted(struct agent *a, const struct ax_addr *addr)
@@ -97,6 +117,18 @@ void on_connect_failed(struct agent *a, const char *key)
 	held_soon(a);
 }
 
+/* Whether connections to it are counted (sock_ops.bpf.c), however short they are. Not by a
+ * service's address from outside ax, nor by ports that only one interface has. */
+static bool all_are_seen(const struct app *app)
+{
+	const struct expose_list *l = &app->spec.expose;
+
+	for (size_t i = 0; app->spec.net == NET_HOST && i < l->n; i++)
+		if (*l->v[i].device)
+			return false;
+	return app->spec.net != NET_HOST || !app->service;
+}
+
 /* It ended by itself, soon, and without having served anybody. */
 static bool came_to_nothing(struct agent *a, const struct app *app)
 {
@@ -104,7 +136,8 @@ static bool came_to_nothing(struct agent *a, const struct app *app)
 
 	if (app->no_restart || app->replaced || time_boot_s() - app->since_boot >= GOOD_S)
 		return false;
-	return app->exit_status || (datapath_accepts(a->dp, app->id, &accepts) == 0 && !accepts);
+	return app->exit_status ||
+	       (all_are_seen(app) && datapath_accepts(a->dp, app->id, &accepts) == 0 && !accepts);
 }
 
 /* Else the end of its launch tells that it has failed (spawn_failed()). */
@@ -116,7 +149,13 @@ static bool was_launched(const struct app *app)
 void on_connect_gone(struct agent *a, const struct app *app)
 {
 	struct declared *d = declared_of(a, app->config_key);
+	struct declared *of_name = declared_find(a, app->spec.name);
+	bool was_unexposed = of_name && of_name->unexposed;
+	struct error e;
 
+	if (of_name && expose(a, of_name, &e) && !was_unexposed)
+		log_warn("connections to the ports of the app %s do not start it: %s",
+			 app->spec.name, e.text);
 	if (d && was_launched(app) && came_to_nothing(a, app)) {
 		on_connect_failed(a, app->config_key);
 	} else if (d) {
@@ -154,11 +193,25 @@ static int is_use(void *arg, const struct ax_conn *c)
 	return datapath_is_served(u->dp, &local);
 }
 
+/* Who comes to one in host mode by a port of the host is connected to that. */
+static bool is_used_by_port(const struct app *app)
+{
+	const struct expose_list *l = &app->spec.expose;
+
+	for (size_t i = 0; app->spec.net == NET_HOST && i < l->n; i++)
+		if (l->v[i].proto == IPPROTO_TCP &&
+		    socks_open_at(&l->v[i].addr, l->v[i].host_port) != 0)
+			return true;
+	return false;
+}
+
 static bool in_use(struct agent *a, const struct app *app)
 {
 	struct in_use u = {.dp = a->dp, .app = app};
 	int netns = app->spec.net == NET_PRIVATE ? app->netns_fd : -1;
 
+	if (is_used_by_port(app))
+		return true;
 	if (app->spec.net == NET_PRIVATE && netns < 0)
 		return true;
 	/* (an error says nothing: it stays) */
@@ -182,6 +235,15 @@ static uint64_t look_interval(uint32_t idle_ms)
 	return ms * NS_PER_MS;
 }
 
+/* Somebody has had it started: to one that nobody has connected to yet they may come again, as late
+ * as they would be waited for (TCP tries after 1, 3, 7 and 15 s). */
+static uint64_t idle_ns(const struct app_use *use, uint32_t idle_ms)
+{
+	if (!use->accepts && idle_ms < AX_VIP_WAIT_MS)
+		idle_ms = AX_VIP_WAIT_MS;
+	return idle_ms * NS_PER_MS;
+}
+
 static void look(struct agent *a, struct app *app, uint32_t idle_ms, uint64_t now)
 {
 	struct app_use *use = &app->use;
@@ -202,7 +264,7 @@ static void look(struct agent *a, struct app *app, uint32_t idle_ms, uint64_t no
 		log_info("app %s (%u) ends: nobody has connected for a while", app->spec.name,
 			 app->id);
 		app_stop(a, app, STOP_MS); /* it may be gone after it */
-	} else if (!busy && now - use->busy_ns >= idle_ms * NS_PER_MS) {
+	} else if (!busy && now - use->busy_ns >= idle_ns(use, idle_ms)) {
 		set_closed(a, app, true);
 		use->look_at_ns = now + CLOSED_MS * NS_PER_MS;
 	}
@@ -213,9 +275,7 @@ static uint32_t idle_of(struct agent *a, const struct app *app)
 {
 	const struct declared *d = declared_of(a, app->config_key);
 
-	/* (who comes to a host-mode app by a port of the host, or by a service's address from
-	 * outside ax, is not seen to be there) */
-	if (app->spec.net == NET_HOST && (app->spec.expose.n || app->service))
+	if (!all_are_seen(app))
 		return 0;
 	return d && app->state == APP_RUNNING ? d->conf->idle_ms : 0;
 }
@@ -284,17 +344,42 @@ uint64_t on_connect_deadline(const struct agent *a)
 	return next;
 }
 
-void on_connect_update(struct agent *a)
+void on_connect_update(struct agent *a, struct error *failed)
 {
 	size_t n;
 	const struct declared *v = declared_all(a, &n);
 
 	for (size_t i = 0; i < n; i++) {
+		struct declared *d = declared_find(a, v[i].conf->spec.name);
+		struct error e;
+
 		if (v[i].conf->on_connect) /* before anybody is led to it */
 			door_open(a);
 		tell(a, &v[i]);
+		if (d == &v[i] && expose(a, d, &e) && !failed->code)
+			*failed = e;
 	}
 	for (struct app *app = a->apps; app; app = app->next)
 		if (app->config_key)
 			on_connect_started(a, app);
+}
+
+void on_connect_retry(struct agent *a)
+{
+	size_t n;
+	const struct declared *v = declared_all(a, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		struct declared *d = v[i].unexposed ? declared_find(a, v[i].conf->spec.name) : NULL;
+		struct error e;
+
+		if (d)
+			expose(a, d, &e);
+	}
+}
+
+void on_connect_removed(struct agent *a, struct declared *d)
+{
+	ingress_declared_gone(a, d);
+	declared_remove(a, d);
 }

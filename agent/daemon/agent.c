@@ -705,6 +705,7 @@ static int run(struct daemon *d)
 		if (a->address_freed && work_is_idle(a->work)) {
 			a->address_freed = false;
 			declared_retry(a);
+			on_connect_retry(a);
 			services_section_retry(a);
 			across_again(a);
 		}

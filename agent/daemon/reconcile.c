@@ -431,7 +431,7 @@ static int drop_app(struct plan *p, void *o, void *n, struct error *e)
 		app_stop(p->a, app, STOP_MS);
 	d = declared_find(p->a, old->spec.name);
 	if (d)
-		declared_remove(p->a, d);
+		on_connect_removed(p->a, d);
 	return 0;
 }
 
@@ -619,7 +619,7 @@ static int apply(struct plan *p, bool *holds, struct error *e)
 	needs_straight(a);
 	if (!r && p->rules_changed && !a->starting && needs_egress(a, &why))
 		log_warn("%s", why.text);
-	on_connect_update(a);
+	on_connect_update(a, &p->failed);
 	cluster_reconfigure(a);
 	if (!r && !config_upstreams_same(old, &a->config))
 		r = names_set_upstreams(a, e);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "datapath/datapath.h"
 #include "registry/app_table.h"
+#include "registry/declared.h"
 #include "registry/instance_ctl.h"
 #include "registry/service_device.h"
 #include "registry/service_table.h"
@@ -24,6 +25,7 @@ static void exposure_free(struct exposure *x)
 {
 	for (int f = 0; f < FAMILIES; f++)
 		close_fd(&x->fd[f]);
+	free(x->waits);
 	free(x);
 }
 
@@ -63,15 +65,20 @@ static int tell_ports(struct agent *a, const struct expose *of)
 		a->dp, AX_EXPOSED_WORD(of->host_port, of->proto == IPPROTO_UDP), bits);
 }
 
-static uint16_t kinds_of(const struct exposure *x)
+/* (What connections start, sk_lookup has to know as well.) */
+static uint16_t kinds_of(struct agent *a, const struct exposure *x)
 {
-	bool host = x->app && x->app->spec.net == NET_HOST;
+	const struct declared *d =
+		x->service ? NULL : declared_find(a, x->app ? x->app->spec.name : x->waits);
+	bool starts = d && d->conf->on_connect, host;
 
+	if (x->service)
+		return AX_EXPOSED_PACKETS |
+		       (x->x.proto == IPPROTO_UDP ? AX_EXPOSED_HOST_UDP : AX_EXPOSED_HOST_TCP);
+	host = (x->app ? x->app->spec.net : d ? d->conf->spec.net : NET_PRIVATE) == NET_HOST;
 	if (x->x.proto == IPPROTO_UDP)
-		return AX_EXPOSED_PACKETS | (x->app && !host ? 0 : AX_EXPOSED_HOST_UDP);
-	if (x->app)
-		return host ? AX_EXPOSED_HOST_TCP : AX_EXPOSED_PACKETS;
-	return AX_EXPOSED_HOST_TCP | AX_EXPOSED_PACKETS;
+		return AX_EXPOSED_PACKETS | (host ? AX_EXPOSED_HOST_UDP : 0);
+	return host ? AX_EXPOSED_HOST_TCP : AX_EXPOSED_PACKETS | (starts ? AX_EXPOSED_HOST_TCP : 0);
 }
 
 static int tell_kinds(struct agent *a)
@@ -84,7 +91,7 @@ static int tell_kinds(struct agent *a)
 		kinds |= AX_EXPOSED_PACKETS | AX_EXPOSED_MIXED;
 	for (const struct exposure *x = a->ingress->list; x; x = x->next)
 		if (x->has[V4] || x->has[V6])
-			kinds |= kinds_of(x);
+			kinds |= kinds_of(a, x);
 	if (kinds == a->ingress->told)
 		return 0;
 	packets = (kinds ^ a->ingress->told) & of_packets;
@@ -115,13 +122,23 @@ static uint32_t service_flags(const struct agent *a, const struct service *s)
 	return AX_EXPOSED_SERVICE | (service_has_private(a, s) ? AX_EXPOSED_PRIVATE : 0);
 }
 
+static uint32_t flags_of(const struct agent *a, const struct owner *o)
+{
+	enum net_mode net;
+
+	if (o->service)
+		return service_flags(a, o->service);
+	net = o->app ? o->app->spec.net : o->declared->conf->spec.net;
+	return net == NET_PRIVATE ? AX_EXPOSED_PRIVATE : 0;
+}
+
 /* One family of one port. */
 static int tell(struct agent *a, struct exposure *x, int family, const struct owner *o,
 		struct error *e)
 {
 	struct ax_exposed to = {
 		.to = {.addr = o->vip[family], .port_be = htons(x->x.port), .proto = x->x.proto},
-		.flags = o->service ? service_flags(a, o->service) : 0};
+		.flags = flags_of(a, o)};
 	struct ax_exposed was;
 	char text[EXPOSE_STRLEN];
 	bool known;
@@ -192,7 +209,19 @@ static void untell(struct agent *a, struct exposure *x)
 
 static bool is_owners(const struct exposure *x, const struct owner *o)
 {
-	return o->app ? x->app == o->app : x->service == o->service;
+	if (o->app || o->service)
+		return o->app ? x->app == o->app : x->service == o->service;
+	return x->waits && streq(x->waits, o->name);
+}
+
+/* Of an app of that name which has ended, or does not run. */
+static bool is_inherited(const struct exposure *x, const struct owner *o)
+{
+	if (o->service)
+		return false;
+	if (x->app)
+		return x->app->state == APP_ENDED && streq(x->app->spec.name, o->name);
+	return x->waits && streq(x->waits, o->name);
 }
 
 static void drop(struct agent *a, struct exposure **at)
@@ -202,6 +231,11 @@ static void drop(struct agent *a, struct exposure **at)
 	untell(a, x);
 	*at = x->next;
 	exposure_free(x);
+}
+
+static const char *name_of(const struct exposure *x)
+{
+	return x->app ? x->app->spec.name : x->waits ? x->waits : x->service->name;
 }
 
 /* 0: nobody has what clashes. Whose app has ended, and only lingers, gives it up. */
@@ -217,11 +251,11 @@ static int check_free(struct agent *a, const struct expose *x, const struct owne
 			at = &(*at)->next;
 			continue;
 		}
-		if (!other->app || other->app->state != APP_ENDED)
+		if (!is_inherited(other, o) && (!other->app || other->app->state != APP_ENDED))
 			return error_set(e, -EADDRINUSE,
 					 "cannot expose %s: the %s %s exposes that port already",
-					 expose_format(x, text), other->app ? "app" : "service",
-					 other->app ? other->app->spec.name : other->service->name);
+					 expose_format(x, text), other->service ? "service" : "app",
+					 name_of(other));
 		drop(a, at);
 	}
 	return 0;
@@ -244,6 +278,29 @@ static struct exposure *find(struct agent *a, const struct expose *x, const stru
 	return NULL;
 }
 
+/* 0 or -ENOMEM, and it is whose it was. */
+static int set_owner(struct exposure *x, const struct owner *o)
+{
+	char *waits = o->declared ? strdup(o->name) : NULL;
+
+	if (o->declared && !waits)
+		return -ENOMEM;
+	free(x->waits);
+	x->waits = waits;
+	x->app = o->app;
+	x->service = o->service;
+	return 0;
+}
+
+/* Its predecessor's, with the sockets that keep the port; NULL: there is none. */
+static struct exposure *inherit(struct agent *a, const struct expose *x, const struct owner *o)
+{
+	for (struct exposure *at = a->ingress->list; at; at = at->next)
+		if (is_inherited(at, o) && expose_eq(&at->x, x))
+			return set_owner(at, o) ? NULL : at;
+	return NULL;
+}
+
 static int check_family(const struct expose *x, const struct owner *o, struct error *e)
 {
 	char text[EXPOSE_STRLEN];
@@ -255,26 +312,38 @@ static int check_family(const struct expose *x, const struct owner *o, struct er
 			 expose_format(x, text), o->name, x->family == AF_INET ? "IPv4" : "IPv6");
 }
 
+static struct exposure *make(struct agent *a, const struct expose *x, const struct owner *o)
+{
+	struct exposure *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return NULL;
+	*own = (struct exposure){.next = a->ingress->list, .x = *x, .fd = {-1, -1}};
+	if (set_owner(own, o)) {
+		free(own);
+		return NULL;
+	}
+	a->ingress->list = own;
+	return own;
+}
+
 static int claim(struct agent *a, const struct expose *x, const struct owner *o, struct error *e)
 {
 	struct exposure *own = find(a, x, o);
-	bool is_new = !own;
+	bool is_new;
 	char text[EXPOSE_STRLEN];
 	int r = check_family(x, o, e);
 
+	if (!r && !own)
+		own = inherit(a, x, o);
+	is_new = !own;
 	r = r ? r : check_free(a, x, o, e);
 	if (r)
 		return r;
 	if (!own) {
-		own = calloc(1, sizeof(*own));
+		own = make(a, x, o);
 		if (!own)
 			return error_set(e, -ENOMEM, "out of memory");
-		*own = (struct exposure){.next = a->ingress->list,
-					 .x = *x,
-					 .app = o->app,
-					 .service = o->service,
-					 .fd = {-1, -1}};
-		a->ingress->list = own;
 	}
 	for (int f = 0; f < FAMILIES && !r; f++) {
 		bool wanted = !x->family || x->family == (f == V4 ? AF_INET : AF_INET6);
@@ -299,11 +368,13 @@ static bool is_in(const struct expose_list *l, const struct expose *x)
 	return false;
 }
 
-/* Gives back what is the owner's and not in the list. */
+/* Gives back what is the owner's, or was waiting for it, and not in the list. */
 static void drop_others(struct agent *a, const struct owner *o, const struct expose_list *keep)
 {
 	for (struct exposure **at = &a->ingress->list; *at;) {
-		if (is_owners(*at, o) && !is_in(keep, &(*at)->x))
+		bool waits = o->app && o->name && (*at)->waits && streq((*at)->waits, o->name);
+
+		if ((waits || is_owners(*at, o)) && !is_in(keep, &(*at)->x))
 			drop(a, at);
 		else
 			at = &(*at)->next;
@@ -350,6 +421,14 @@ static struct owner owner_service(const struct service *s)
 			      .vip = {s->vip4, s->vip6}};
 }
 
+static struct owner owner_declared(const struct declared *d)
+{
+	return (struct owner){.declared = d,
+			      .name = d->conf->spec.name,
+			      .list = &d->conf->spec.expose,
+			      .vip = {d->ip4, d->ip6}};
+}
+
 int ingress_app(struct agent *a, const struct app *app, struct error *e)
 {
 	const struct owner o = owner_app(app);
@@ -360,6 +439,13 @@ int ingress_app(struct agent *a, const struct app *app, struct error *e)
 int ingress_service(struct agent *a, const struct service *s, struct error *e)
 {
 	const struct owner o = owner_service(s);
+
+	return settle(a, &o, e);
+}
+
+int ingress_declared(struct agent *a, const struct declared *d, struct error *e)
+{
+	const struct owner o = owner_declared(d);
 
 	return settle(a, &o, e);
 }
@@ -435,6 +521,13 @@ void ingress_app_gone(struct agent *a, const struct app *app)
 	gone(a, &o);
 }
 
+void ingress_declared_gone(struct agent *a, const struct declared *d)
+{
+	const struct owner o = owner_declared(d);
+
+	gone(a, &o);
+}
+
 void ingress_service_gone(struct agent *a, struct service *s)
 {
 	const struct owner o = {.service = s};
@@ -486,10 +579,14 @@ int ingress_sweep(struct agent *a)
 
 static void owner_again(struct agent *a, const struct exposure *x, struct error *e)
 {
+	const struct declared *d = x->waits ? declared_find(a, x->waits) : NULL;
+
 	if (x->app)
 		ingress_app(a, x->app, e);
-	else
+	else if (x->service)
 		ingress_service(a, x->service, e);
+	else if (d)
+		ingress_declared(a, d, e);
 }
 
 void ingress_links_changed(struct agent *a)

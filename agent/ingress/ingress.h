@@ -11,6 +11,7 @@
 
 struct agent;
 struct app;
+struct declared;
 struct expose_list;
 struct service;
 
@@ -22,6 +23,10 @@ void ingress_close(struct agent *a);
  * a sentence that names who has the port; then it has none of them that it did not have before. */
 int ingress_app(struct agent *a, const struct app *app, struct error *e);
 int ingress_service(struct agent *a, const struct service *s, struct error *e);
+/* The same for an app that does not run, and that connections start. It takes over from one of its
+ * name that has ended, and whoever runs by that name from it: the port is nobody's meanwhile. */
+int ingress_declared(struct agent *a, const struct declared *d, struct error *e);
+void ingress_declared_gone(struct agent *a, const struct declared *d);
 /* An app has what clashes with one of these. */
 bool ingress_is_taken(const struct agent *a, const struct expose_list *l);
 /* Its backends are others. */

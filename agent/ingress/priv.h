@@ -13,7 +13,8 @@ enum { V4, V6, FAMILIES };
 /* Whose ports, and where they lead. */
 struct owner {
 	const struct app *app;
-	const struct service *service; /* if not an app */
+	const struct service *service;	 /* if not an app */
+	const struct declared *declared; /* if neither */
 	const char *name;
 	const struct expose_list *list;
 	struct ax_addr vip[FAMILIES]; /* zero: none */
@@ -24,6 +25,7 @@ struct exposure {
 	struct expose x;
 	const struct app *app;
 	const struct service *service;
+	char *waits;	  /* else: an app of this name, which does not run */
 	int fd[FAMILIES]; /* that keeps the port, -1 */
 	bool has[FAMILIES];
 	bool soon[FAMILIES];		     /* its entry has AX_EXPOSED_SOON */

@@ -295,6 +295,39 @@ static int ask_bound_tcp(int fd, uint32_t states, const struct prefix *within)
 	return send_whole(fd, &m, sizeof(m));
 }
 
+/* --- who uses a port --- */
+
+#define TCP_STATES_OPEN (1 << 1 | 1 << 8) /* ESTABLISHED, CLOSE-WAIT */
+
+struct open_at {
+	const struct ax_addr *local;
+	int found;
+};
+
+static void find_open(const struct inet_diag_msg *d, void *arg)
+{
+	struct open_at *o = arg;
+	struct ax_addr a = addr_of(d, d->id.idiag_src);
+
+	o->found |= addr_is_zero(o->local) || addr_eq(&a, o->local);
+}
+
+int socks_open_at(const struct ax_addr *local, uint16_t port)
+{
+	static const uint8_t families[] = {AF_INET6, AF_INET}; /* v4-mapped ones are the former */
+	const struct inet_diag_sockid id = {.idiag_sport = htons(port)};
+	struct open_at o = {.local = local};
+	autoclose int fd = open_diag(NULL);
+	int r = fd < 0 ? fd : 0;
+
+	for (size_t i = 0; !r && !o.found && i < ARRAY_SIZE(families); i++) {
+		r = send_request(fd, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, families[i],
+				 IPPROTO_TCP, TCP_STATES_OPEN, &id);
+		r = r ? r : read_dump(fd, find_open, &o);
+	}
+	return r ? r : o.found;
+}
+
 /* --- what is left of those who are gone --- */
 
 #define TCP_STATES_ORPHANS (TCP_STATES_SENDING | 1 << TCP_FIN_WAIT2_STATE | 1 << TCP_TIME_WAIT)

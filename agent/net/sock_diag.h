@@ -43,6 +43,11 @@ int socks_end_conns(int netns_fd, const struct sock_conn *conns, size_t n);
  */
 int socks_sending(int netns_fd, const struct ax_addr *local);
 
+/* 1: there is a TCP connection in the caller's network namespace of which that is the local end
+ * (address zero: whichever), and which the program here has not closed; 0; or a negative errno
+ * where it cannot be told. */
+int socks_open_at(const struct ax_addr *local, uint16_t port);
+
 /*
  * Ends what TCP still does in the caller's network namespace from an address in the names of those
  * who are gone: closes that nobody answers, and TIME-WAIT (from Linux 6.5 on). Costs next to

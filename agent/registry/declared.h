@@ -16,6 +16,7 @@ struct declared {
 	uint32_t party;	      /* AX_PARTY_NONE: it has neither name nor addresses either */
 	unsigned failures;    /* starts in a row that came to nothing */
 	uint64_t retry_at_ns; /* it could not be started, and is not until then; 0: it may be */
+	bool unexposed;	      /* its ports could not be had, or no address that they lead to */
 };
 
 /* All of them, in the config's order, and how many. */
