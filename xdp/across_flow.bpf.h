@@ -76,8 +76,7 @@ static __always_inline bool goes_on(const struct ax_across_flow *f)
 
 static __always_inline void across_seen(struct ax_across_flow *f, __u8 flags, bool from_server)
 {
-	__u8 was = flags & FLOW_RST ? f->state : f->state & ~AX_FLOW_RESET;
-	__u8 state = flow_next_state(was, flags, from_server);
+	__u8 state = flow_next_state(f->state, flags, from_server);
 	__u32 now = flow_now();
 
 	if (f->state != state)
