@@ -64,6 +64,22 @@ static __always_inline const struct ax_across_ctl *across_get(void)
 	return bpf_map_lookup_elem(&across_ctl, &zero);
 }
 
+/* This node's address of that family. */
+static __always_inline const struct ax_addr *across_node(const struct ax_across_ctl *x, bool v4)
+{
+	return v4 ? &x->node : &x->node6;
+}
+
+/* Whose server that port of this node's is; NULL: nobody's. It is of the same family. */
+static __always_inline struct ax_endpoint *across_served_at(const struct ax_endpoint *local)
+{
+	__u32 port = bpf_ntohs(local->port_be);
+
+	if (!addr_is_v4(&local->addr))
+		port |= AX_ACROSS_SIX;
+	return bpf_map_lookup_elem(&across_served, &port);
+}
+
 /* Whether apps of another node are, or were, served there. Who goes there by himself, and not by
  * go_across(), would come as that node's neighbour, whom labels do not keep out: no app may. */
 static __always_inline bool is_nodes_port(const struct ax_addr *addr, __be16 port_be)
@@ -75,8 +91,10 @@ static __always_inline bool is_nodes_port(const struct ax_addr *addr, __be16 por
 static __always_inline bool is_across(const struct ax_across_ctl *x,
 				      const struct ax_endpoint *local)
 {
-	return bpf_ntohs(local->port_be) >= AX_ACROSS_FIRST && !addr_is_zero(&x->node) &&
-	       addr_eq(&x->node, &local->addr);
+	const struct ax_addr *node = across_node(x, addr_is_v4(&local->addr));
+
+	return bpf_ntohs(local->port_be) >= AX_ACROSS_FIRST && !addr_is_zero(node) &&
+	       addr_eq(node, &local->addr);
 }
 
 #endif

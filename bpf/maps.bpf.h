@@ -451,7 +451,7 @@ AX_MAP struct {
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 32768);
 	__type(key, struct ax_addr);
 	__type(value, __u32);
 } across_nodes SEC(".maps");
@@ -467,7 +467,7 @@ AX_MAP struct {
 AX_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, AX_ACROSS_PORTS);
+	__uint(max_entries, 2 * AX_ACROSS_PORTS);
 	__type(key, __u32);
 	__type(value, struct ax_endpoint);
 } across_served SEC(".maps");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Connections between apps of two nodes that are translated (`routes: translate`): they go from one
- * node's address to the other's, at a port that the server's node keeps for that server, and who
- * the client is says an option of the SYN.
+ * node's address to the other's of the same family, at a port that the server's node keeps for that
+ * server, and who the client is says an option of the SYN.
  */
 #ifndef AX_ACROSS_H
 #define AX_ACROSS_H
@@ -10,7 +10,8 @@
 #include <linux/types.h>
 #include "addr.h"
 
-/* A node's ports for the servers of its apps, above those that kernels give to clients. */
+/* A node's ports for the servers of its apps, above those that kernels give to clients; those at
+ * its IPv6 address are others. */
 #define AX_ACROSS_FIRST 61001
 #define AX_ACROSS_LAST	65535
 #define AX_ACROSS_PORTS (AX_ACROSS_LAST - AX_ACROSS_FIRST + 1)
@@ -56,20 +57,23 @@ _Static_assert(sizeof(struct ax_across_key) == 24, "struct ax_across_key is part
 
 /* Map `across_ctl`: one entry. */
 struct ax_across_ctl {
-	struct ax_addr node; /* this node's address; zero: nothing is translated */
+	/* this node's addresses; zero: nothing of that family is translated */
+	struct ax_addr node, node6;
 	struct ax_across_key now, before;
 };
-_Static_assert(sizeof(struct ax_across_ctl) == 64, "struct ax_across_ctl is a map value");
+_Static_assert(sizeof(struct ax_across_ctl) == 80, "struct ax_across_ctl is a map value");
 
 /*
  * Map `across_nodes`: addresses of other nodes -> 1, and of those that are none any more -> 0.
  * Map `across_to`: struct ax_endpoint of another node's app -> that of its node where it is served.
- * Map `across_served`: this node's port (__u32, host byte order) -> struct ax_endpoint of its app.
+ * Map `across_served`: this node's port (__u32, host byte order), or with AX_ACROSS_SIX that of its
+ * IPv6 address -> struct ax_endpoint of its app.
  * Map `across_apps`: who a client is.
  */
+#define AX_ACROSS_SIX 0x10000
 struct ax_across_app {
-	struct ax_addr node;
-	__u32 number; /* in the registry */
+	struct ax_addr node; /* its address of the family that the app's is of */
+	__u32 number;	     /* in the registry */
 };
 _Static_assert(sizeof(struct ax_across_app) == 20, "struct ax_across_app is a map key");
 

@@ -90,15 +90,13 @@ static __noinline __attribute__((unused)) int across_accept(struct bpf_sock_ops 
 	struct ax_across *x;
 	struct bpf_sock *sk;
 	struct ax_asked *a;
-	__u32 port;
 
 	if (!ctx || !c || !local)
 		return false;
 	local_of(ctx, &key.peer);
 	if (!is_across(c, &key.peer))
 		return false;
-	port = bpf_ntohs(key.peer.port_be);
-	served = bpf_map_lookup_elem(&across_served, &port);
+	served = across_served_at(&key.peer);
 	sk = ctx->sk;
 	if (!served || !sk)
 		return false;

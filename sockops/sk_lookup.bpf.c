@@ -450,13 +450,11 @@ __weak __noinline int assign_across(struct bpf_sk_lookup *ctx, const struct ax_e
 	struct ax_across_came *came;
 	struct ax_endpoint at, *served;
 	struct ax_vip *vip;
-	__u32 port;
 	__u64 v = 0;
 	bool may;
 
 	if (!local || !who || !c || !is_across(c, local))
 		return -ENOENT;
-	port = bpf_ntohs(local->port_be);
 	key.peer = *local;
 	key.client.addr = who->addr;
 	key.client.port_be = who->port_be;
@@ -464,7 +462,7 @@ __weak __noinline int assign_across(struct bpf_sk_lookup *ctx, const struct ax_e
 	came = bpf_map_lookup_elem(&across_came, &key);
 	if (came && came->ifindex != ctx->ingress_ifindex)
 		came = NULL;
-	served = bpf_map_lookup_elem(&across_served, &port);
+	served = across_served_at(local);
 	if (!served)
 		return came ? -EACCES : -ENOENT;
 	at = *served;

@@ -290,12 +290,16 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	const struct ax_across_ctl *c = across_get();
 	struct ax_asked *a = asked_of(ctx, false);
 	struct ax_endpoint *to, key = rq->peer; /* keys are on the stack to Linux 6.1 */
-	bool host = app->flags & AX_APP_HOST;
+	bool host = app->flags & AX_APP_HOST, v4 = addr_is_v4(&key.addr);
+	const struct ax_addr *node;
 	struct bpf_sock *sk = ctx->sk;
 	struct tcp_sock *tp;
 	struct ax_across *x;
 
-	if (!c || addr_is_zero(&c->node) || !c->now.id)
+	if (!c || !c->now.id)
+		return -ENETUNREACH;
+	node = across_node(c, v4);
+	if (addr_is_zero(node))
 		return -ENETUNREACH;
 	if (!sk || (host && sk->src_port)) /* its packets would not come back */
 		return -EADDRNOTAVAIL;
@@ -315,11 +319,11 @@ static __noinline int go_across(struct bpf_sock_addr *ctx, struct route_request 
 	__sync_fetch_and_or(&a->flags, AX_ASKED_ACROSS);
 	if (!x)
 		return 0;
-	x->self.addr = app->vip4;
+	x->self.addr = v4 ? app->vip4 : app->vip6;
 	x->self.port_be = 0;
 	x->number = app->id;
 	rq->peer = *to;
-	bind_source(ctx, &c->node);
+	bind_source(ctx, node);
 	return 0;
 }
 

@@ -750,7 +750,9 @@ static __always_inline void saw_route(const struct route_request *rq, const stru
 /* The SYN says whose it is, and a datagram has no room for that. */
 static __always_inline bool may_go_across(const struct route_request *rq, const struct ax_app *app)
 {
-	return rq->peer.proto == IPPROTO_TCP && !addr_is_zero(&app->vip4);
+	const struct ax_addr *vip = addr_is_v4(&rq->peer.addr) ? &app->vip4 : &app->vip6;
+
+	return rq->peer.proto == IPPROTO_TCP && !addr_is_zero(vip);
 }
 
 /* Decides where a connect or a datagram goes. Returns enum route or a negative errno. A global

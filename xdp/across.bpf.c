@@ -10,6 +10,7 @@
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
 #include <linux/tcp.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include "across_flow.bpf.h"
 #include "across_option.bpf.h"
 #include "expose_icmp.bpf.h"
+#include "extensions.bpf.h"
 #include "count.bpf.h"
 #include "seen.bpf.h"
 #include "serving.bpf.h"
@@ -26,7 +28,6 @@
 
 #define IP_OFFSET     0x1fff
 #define IP_FRAGMENT   0x3fff /* that, or more follow */
-#define L4_OFF	      (sizeof(struct ethhdr) + sizeof(struct iphdr))
 #define TCP_FLAGS_OFF 13
 
 struct segment {
@@ -34,45 +35,124 @@ struct segment {
 	struct ax_addr client;	/* whose it is: an app's address, or its node's */
 	__be32 seq_be;
 	__u32 options, len; /* where they are behind the IP header's begin, and how long */
+	__u32 at;	    /* the same of TCP's header; 0: not known */
 	bool begins;	    /* it is a SYN; else the following are not known */
 	bool says;	    /* whose it is; else it is its node's */
-	__u16 pad;
+	bool hides;	    /* behind extension headers */
+	__u8 proto;
 };
 
-/* Whether it is one to this node's own address, or what may be an ICMP error. */
-static __noinline int read_segment(struct __sk_buff *skb, struct segment *s)
+static __noinline bool read_head4(struct __sk_buff *skb, struct segment *s)
 {
-	const struct ax_across_ctl *c = across_get();
-	struct tcphdr th;
 	struct iphdr ip;
-	__u32 at, len;
 
-	if (!s || !c || skb->protocol != bpf_htons(ETH_P_IP) ||
-	    bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET) ||
+	if (bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET) ||
 	    ip.frag_off & bpf_htons(IP_OFFSET))
-		return false;
-	if (ip.protocol == IPPROTO_ICMP)
-		return true;
-	if (ip.protocol != IPPROTO_TCP)
-		return false;
-	at = ip.ihl * 4;
-	if (bpf_skb_load_bytes_relative(skb, at, &th, sizeof(th), BPF_HDR_START_NET))
 		return false;
 	addr_set_v4(&s->key.client.addr, ip.saddr);
 	addr_set_v4(&s->key.peer.addr, ip.daddr);
+	s->proto = ip.protocol;
+	s->at = ip.ihl * 4;
+	return true;
+}
+
+/* (A fragment header is an extension, too, also that of a whole datagram.) */
+static __noinline bool read_head6(struct __sk_buff *skb, struct segment *s)
+{
+	struct packet p = {};
+	struct ipv6hdr ip;
+
+	if (bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET) ||
+	    is_mapped(&ip.saddr) || is_mapped(&ip.daddr)) /* IPv4 it would be, here */
+		return false;
+	__builtin_memcpy(&s->key.client.addr, &ip.saddr, sizeof(ip.saddr));
+	__builtin_memcpy(&s->key.peer.addr, &ip.daddr, sizeof(ip.daddr));
+	p.proto = ip.nexthdr;
+	p.l4_off = sizeof(ip);
+	s->hides = is_extension(ip.nexthdr);
+	if (s->hides && !read_extensions(skb, &p)) {
+		s->proto = IPPROTO_TCP; /* it may be that */
+		return true;
+	}
+	s->proto = p.proto;
+	s->at = p.l4_off;
+	return !p.later;
+}
+
+static __always_inline bool is_own(const struct segment *s)
+{
+	const struct ax_across_ctl *c = across_get();
+	const struct ax_addr *node;
+
+	if (!c)
+		return false;
+	node = across_node(c, addr_is_v4(&s->key.peer.addr));
+	return !addr_is_zero(node) && addr_eq(node, &s->key.peer.addr);
+}
+
+/* A SYN, or what may be one, that no TCP sends. (Other segments may have a header that this kernel
+ * has put there: BIG TCP's.) */
+static __always_inline bool is_hidden(const struct segment *s)
+{
+	__u32 port = bpf_ntohs(s->key.peer.port_be);
+
+	return s->hides && s->proto == IPPROTO_TCP &&
+	       (!port || (s->begins && port >= AX_ACROSS_FIRST));
+}
+
+/* Whether it is one to this node's own address, or what may be an ICMP error. A global function:
+ * the verifier judges what follows once, and not for each kind of header. */
+__weak __noinline int across_segment(struct __sk_buff *skb, struct segment *s)
+{
+	struct tcphdr th;
+	__u32 len;
+
+	if (!s)
+		return false;
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		if (!read_head4(skb, s))
+			return false;
+	} else if (skb->protocol != bpf_htons(ETH_P_IPV6) || !read_head6(skb, s)) {
+		return false;
+	}
+	if (s->proto == IPPROTO_ICMP || s->proto == IPPROTO_ICMPV6)
+		return true;
+	if (s->proto != IPPROTO_TCP)
+		return false;
+	if (!s->at || bpf_skb_load_bytes_relative(skb, s->at, &th, sizeof(th), BPF_HDR_START_NET))
+		return s->hides && is_own(s);
 	s->client = s->key.client.addr;
 	s->key.client.port_be = th.source;
 	s->key.peer.port_be = th.dest;
 	s->key.client.proto = s->key.peer.proto = IPPROTO_TCP;
 	len = th.doff * 4;
 	s->seq_be = th.seq;
-	s->options = at + sizeof(th);
+	s->options = s->at + sizeof(th);
 	s->len = len > sizeof(th) ? len - sizeof(th) : 0;
 	s->begins = th.syn && !th.ack;
-	return !addr_is_zero(&c->node) && addr_eq(&c->node, &s->key.peer.addr);
+	return is_own(s);
 }
 
 /* --- private apps --- */
+
+/* To whom it was sent. 0 or -1. */
+static __noinline int quote_other(struct __sk_buff *skb, const struct packet *p,
+				  const struct quote *q, const struct ax_addr *other)
+{
+	struct ax_addr was = q->flow.client.addr, now = *other;
+	__s64 diff;
+
+	if (p->v4)
+		return quote_set4(skb, q->l3_off, offsetof(struct iphdr, daddr), was.w[3], now.w[3])
+			       ? -1
+			       : 0;
+	diff = diff6(&was, &now);
+	return diff < 0 || bpf_l4_csum_replace(skb, q->check_off, 0, (__u64)diff, 0) ||
+			       bpf_skb_store_bytes(skb, q->l3_off + offsetof(struct ipv6hdr, daddr),
+						   &now, sizeof(now), 0)
+		       ? -1
+		       : 0;
+}
 
 /* An ICMP error about what an app has sent (path MTU discovery, for one): it quotes the packet as
  * this node has sent it, and the app gets it as it has sent it itself. As across_in(). */
@@ -85,7 +165,7 @@ __weak __noinline int error_in(struct __sk_buff *skb, const struct packet *p)
 	struct ax_addr other;
 	__u32 ifindex;
 
-	if (!p || !p->v4 || !is_icmp_error(p) || !quote_ends(skb, p, &q))
+	if (!p || !is_icmp_error(p) || !quote_ends(skb, p, &q))
 		return -1;
 	ends.own = q.flow.peer;
 	ends.other = q.flow.client;
@@ -97,22 +177,19 @@ __weak __noinline int error_in(struct __sk_buff *skb, const struct packet *p)
 	q.client_port_be = f->as.other.port_be;
 	other = f->as.other.addr;
 	ifindex = vip->ifindex;
-	if (quote_set4(skb, q.l3_off, offsetof(struct iphdr, daddr), q.flow.client.addr.w[3],
-		       other.w[3]) ||
-	    quote_write(skb, p, &q)) {
+	if (quote_other(skb, p, &q, &other) || quote_write(skb, p, &q)) {
 		count(AX_COUNT_ERROR);
 		return TC_ACT_SHOT;
 	}
 	return to_device(skb, ifindex);
 }
 
-/* Headers behind Ethernet's, without options: those of what a private app may have, and nothing of
- * anything else. */
-static __noinline bool read_packet(struct __sk_buff *skb, struct packet *p)
+/* Headers behind Ethernet's, without options or extensions: those of what a private app may have,
+ * and nothing of anything else. */
+static __noinline bool read_packet4(struct __sk_buff *skb, struct packet *p)
 {
 	__be32 ends[2]; /* where the IP header lies is known for sure */
 	struct iphdr ip;
-	__u8 icmp[2];
 
 	if (bpf_skb_load_bytes(skb, sizeof(struct ethhdr), &ip, sizeof(ip)) ||
 	    bpf_skb_load_bytes_relative(skb, offsetof(struct iphdr, saddr), ends, sizeof(ends),
@@ -124,17 +201,46 @@ static __noinline bool read_packet(struct __sk_buff *skb, struct packet *p)
 	addr_set_v4(&p->dst, ip.daddr);
 	p->v4 = true;
 	p->proto = ip.protocol;
+	return true;
+}
+
+static __noinline bool read_packet6(struct __sk_buff *skb, struct packet *p)
+{
+	struct ax_addr ends[2]; /* as above */
+	struct ipv6hdr ip;
+
+	if (bpf_skb_load_bytes(skb, sizeof(struct ethhdr), &ip, sizeof(ip)) ||
+	    bpf_skb_load_bytes_relative(skb, offsetof(struct ipv6hdr, saddr), ends, sizeof(ends),
+					BPF_HDR_START_NET) ||
+	    ip.version != 6 || is_mapped(&ip.saddr) || is_mapped(&ip.daddr))
+		return false;
+	__builtin_memcpy(&p->src, &ip.saddr, sizeof(p->src));
+	__builtin_memcpy(&p->dst, &ip.daddr, sizeof(p->dst));
+	p->proto = ip.nexthdr;
+	return addr_eq(&p->src, &ends[0]) && addr_eq(&p->dst, &ends[1]);
+}
+
+/* (A global function, as across_segment().) */
+__weak __noinline int across_packet(struct __sk_buff *skb, struct packet *p)
+{
+	bool v4 = skb->protocol == bpf_htons(ETH_P_IP);
+	__u8 icmp[2];
+	__u32 at;
+
+	if (!p || !(v4 ? read_packet4(skb, p) : read_packet6(skb, p)))
+		return false;
+	at = sizeof(struct ethhdr) + ip_size(p);
 	p->l3_off = sizeof(struct ethhdr);
-	p->l4_off = L4_OFF;
-	if (ip.protocol == IPPROTO_ICMP) {
-		p->has_icmp = !bpf_skb_load_bytes(skb, L4_OFF, icmp, sizeof(icmp));
+	p->l4_off = (__u16)at;
+	if (is_icmp(p)) {
+		p->has_icmp = !bpf_skb_load_bytes(skb, at, icmp, sizeof(icmp));
 		p->icmp = (__u16)(icmp[0] << 8 | icmp[1]);
 		return p->has_icmp;
 	}
-	p->has_l4 = !bpf_skb_load_bytes(skb, L4_OFF, &p->sport_be, sizeof(p->sport_be)) &&
-		    !bpf_skb_load_bytes(skb, L4_OFF + 2, &p->dport_be, sizeof(p->dport_be)) &&
-		    !bpf_skb_load_bytes(skb, L4_OFF + TCP_FLAGS_OFF, &p->tcp_flags,
-					sizeof(p->tcp_flags));
+	p->has_l4 =
+		!bpf_skb_load_bytes(skb, at, &p->sport_be, sizeof(p->sport_be)) &&
+		!bpf_skb_load_bytes(skb, at + 2, &p->dport_be, sizeof(p->dport_be)) &&
+		!bpf_skb_load_bytes(skb, at + TCP_FLAGS_OFF, &p->tcp_flags, sizeof(p->tcp_flags));
 	return p->has_l4;
 }
 
@@ -144,7 +250,7 @@ __weak __noinline int to_private(struct __sk_buff *skb)
 	struct packet p = {};
 	int r;
 
-	if (!read_packet(skb, &p))
+	if (!across_packet(skb, &p))
 		return TC_ACT_UNSPEC;
 	r = p.has_icmp ? error_in(skb, &p) : across_in(skb, &p);
 	return r < 0 ? TC_ACT_UNSPEC : r;
@@ -190,8 +296,7 @@ __weak __noinline int may_have_private(const struct ax_endpoint *client,
 static __noinline int to_server(struct __sk_buff *skb, const struct segment *s)
 {
 	struct across_new n = {.serves = 1};
-	__u32 port = bpf_ntohs(s->key.peer.port_be);
-	struct ax_endpoint *served = bpf_map_lookup_elem(&across_served, &port);
+	struct ax_endpoint *served = across_served_at(&s->key.peer);
 	struct ax_vip *vip = served ? bpf_map_lookup_elem(&vips, &served->addr) : NULL;
 
 	if (!vip || vip->kind != AX_VIP_APP || !vip->ifindex || !server_of(served, vip))
@@ -247,12 +352,10 @@ static __noinline int came(struct __sk_buff *skb, struct segment *s,
 	struct ax_across_came c = {};
 	struct ax_endpoint *served;
 	struct ax_addr *client;
-	__u32 port;
 
 	if (!s || !opt)
 		return TC_ACT_SHOT;
-	port = bpf_ntohs(s->key.peer.port_be);
-	served = bpf_map_lookup_elem(&across_served, &port);
+	served = across_served_at(&s->key.peer);
 	if (!served) /* nor is it for whatever program of the host listens there */
 		return TC_ACT_SHOT;
 	if (!bpf_map_lookup_elem(&across_nodes, &s->key.client.addr) || !is_true(s, opt, served)) {
@@ -295,8 +398,12 @@ int ax_across(struct __sk_buff *skb)
 	struct walk w = {.skb = skb};
 	int r = TC_ACT_UNSPEC;
 
-	if (!read_segment(skb, &s))
+	if (!across_segment(skb, &s))
 		return TC_ACT_UNSPEC;
+	if (is_hidden(&s)) {
+		count(AX_COUNT_ACROSS_FORGED);
+		return TC_ACT_SHOT;
+	}
 	if (!s.begins)
 		return across_any ? to_private(skb) : TC_ACT_UNSPEC;
 	if (bpf_ntohs(s.key.peer.port_be) < AX_ACROSS_FIRST)

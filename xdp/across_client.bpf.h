@@ -64,12 +64,16 @@ static __noinline bool find_nodes(struct across_new *n)
 {
 	const struct ax_across_ctl *x = across_get();
 	struct ax_endpoint key = n->app.other, *to;
+	const struct ax_addr *node;
 
 	to = bpf_map_lookup_elem(&across_to, &key);
-	if (!to || !x || addr_is_zero(&x->node))
+	if (!to || !x)
+		return false;
+	node = across_node(x, addr_is_v4(&key.addr));
+	if (addr_is_zero(node))
 		return false;
 	n->nodes.other = *to;
-	n->nodes.own.addr = x->node;
+	n->nodes.own.addr = *node;
 	n->nodes.own.proto = IPPROTO_TCP;
 	return true;
 }
@@ -131,7 +135,7 @@ __weak __noinline int across_sign(struct __sk_buff *skb, const struct packet *p,
 	if (!p || !x || !x->now.id || bpf_skb_load_bytes(skb, p->l4_off, &th, sizeof(th)) ||
 	    th.doff * 4 <= sizeof(th))
 		return -1;
-	w.at = sizeof(struct iphdr) + sizeof(th);
+	w.at = ip_size(p) + sizeof(th);
 	w.left = th.doff * 4 - sizeof(th);
 	find_option(&w);
 	nodes = nodes_ends(p);

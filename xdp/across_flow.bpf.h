@@ -25,12 +25,18 @@ static __always_inline bool begins(const struct packet *p)
 	return (p->tcp_flags & (TCP_FLAG_SYN_BIT | TCP_FLAG_ACK_BIT)) == TCP_FLAG_SYN_BIT;
 }
 
+/* An IP header without options or extensions. */
+static __always_inline __u32 ip_size(const struct packet *p)
+{
+	return p->v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+}
+
 /* What can be translated: nothing behind the IP header but TCP's, all of it. */
 static __always_inline bool may_cross(const struct packet *p)
 {
-	return p->v4 && p->proto == IPPROTO_TCP && p->has_l4 && !p->fragment &&
+	return p->proto == IPPROTO_TCP && p->has_l4 && !p->fragment &&
 	       p->l3_off == sizeof(struct ethhdr) &&
-	       p->l4_off == sizeof(struct ethhdr) + sizeof(struct iphdr);
+	       p->l4_off == sizeof(struct ethhdr) + ip_size(p);
 }
 
 /* How the side has both ends from which it comes: the app's, or the nodes'. */
@@ -258,12 +264,14 @@ __weak __noinline int across_rewrite(struct __sk_buff *skb, const struct packet 
  * first option, how much it takes at once. 0 or -1. */
 __weak __noinline int across_clamp(struct __sk_buff *skb, const struct packet *p, __u32 ifindex)
 {
-	const __u32 headers = sizeof(struct iphdr) + sizeof(struct tcphdr);
 	__be16 was, now;
 	__u8 opt[4];
-	__u32 mtu = 0;
+	__u32 mtu = 0, headers;
 
-	if (!p || bpf_check_mtu(skb, ifindex, &mtu, 0, 0) < 0 || mtu <= headers ||
+	if (!p)
+		return 0;
+	headers = ip_size(p) + sizeof(struct tcphdr);
+	if (bpf_check_mtu(skb, ifindex, &mtu, 0, 0) < 0 || mtu <= headers ||
 	    p->payload_off < p->l4_off + TCP_OPTIONS_OFF + sizeof(opt) ||
 	    bpf_skb_load_bytes(skb, p->l4_off + TCP_OPTIONS_OFF, opt, sizeof(opt)) ||
 	    opt[0] != TCP_MSS_KIND || opt[1] != sizeof(opt))

@@ -13,6 +13,7 @@
 #include "count.bpf.h"
 #include "endpoint.bpf.h"
 #include "expose_answer.bpf.h"
+#include "extensions.bpf.h"
 #include "fabric_rules.bpf.h"
 #include "flow_enter.bpf.h"
 #include "flows.bpf.h"
@@ -670,37 +671,6 @@ int ax_to_app(struct __sk_buff *skb)
 	else
 		r = judge_to_app(skb);
 	return r == TC_ACT_OK ? TC_ACT_UNSPEC : r;
-}
-
-/* The innermost header of an IPv6 packet, as skip_extensions() finds it, wherever the packet's
- * bytes lie. False: it is not there, or behind too many. A global function: the verifier looks at
- * it once. */
-__weak __noinline int read_extensions(struct __sk_buff *skb, struct packet *p)
-{
-	__u32 off = sizeof(struct ipv6hdr), proto, frag = 0;
-
-	if (!skb || !p)
-		return false;
-	proto = p->proto;
-	for (int i = 0; i <= AX_IPV6_HEADERS_MAX; i++) {
-		struct ipv6_frag h;
-		__u32 is_frag, len;
-
-		if (!is_extension(proto) || frag & 0xfff8) {
-			p->proto = (__u8)proto;
-			p->later = frag & 0xfff8;
-			return true;
-		}
-		if (bpf_skb_load_bytes_relative(skb, off, &h, sizeof(h), BPF_HDR_START_NET))
-			return false;
-		is_frag = equal(proto, IPPROTO_FRAGMENT);
-		len = (h.reserved & (is_frag - 1)) * 4;
-		len += len & (equal(proto, IPPROTO_AH) - 1);
-		frag |= bpf_ntohs(h.offset) & -is_frag;
-		proto = h.next;
-		off += 8 + len;
-	}
-	return false;
 }
 
 /* What is known of a packet without its ports, wherever its header lies: a way to other nodes may

@@ -111,7 +111,7 @@ void node_look(struct cluster *c)
 {
 	struct ax_addr was = c->address6;
 
-	if (!c->conf.pool6.len || c->conf.routes != CLUSTER_ROUTES_DIRECT)
+	if (!c->conf.pool6.len || (c->conf.routes != CLUSTER_ROUTES_DIRECT && !translate_is_on(c)))
 		return;
 	if (!addr_is_zero(&c->conf.address6))
 		c->address6 = c->conf.address6;
@@ -119,6 +119,7 @@ void node_look(struct cluster *c)
 		find_address6(c);
 	if (addr_eq(&was, &c->address6))
 		return;
+	translate_moved(c);
 	memory_write(c);
 	cluster_at(c, &c->node_at_ns, 0);
 }

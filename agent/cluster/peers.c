@@ -320,7 +320,7 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 {
 	CLEANUP(record_app_free) struct record_app rec;
 	char key[RECORD_KEY_MAX];
-	struct across_told *across = NULL;
+	struct across_told *across[2] = {0};
 	struct remote *told[2] = {0};
 	struct peer_app *app;
 	int r = record_app_read(kv->value.data, kv->value.len, &rec, e);
@@ -341,8 +341,8 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 		told[0] = app->remote;
 		told[1] = app->remote6;
 		app->remote = app->remote6 = NULL;
-		across = app->across;
-		app->across = NULL;
+		memcpy(across, app->across, sizeof(across));
+		memset(app->across, 0, sizeof(app->across));
 		peers_drop_app(c, app);
 	}
 	if (c->peers.n_apps >= apps_max(c) ||
@@ -352,7 +352,7 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 	}
 	app = add_app(c, &rec, kv);
 	if (!app) {
-		struct peer_app none = {.across = across};
+		struct peer_app none = {.across = {across[0], across[1]}};
 
 		remote_drop(c->a, told[0]);
 		remote_drop(c->a, told[1]);
@@ -361,7 +361,7 @@ static int put_app(struct cluster *c, const struct etcd_kv *kv, const struct rem
 	}
 	app->remote = told[0];
 	app->remote6 = told[1];
-	app->across = across;
+	memcpy(app->across, across, sizeof(across));
 	app->at = was ? was->at : 0;
 	if (was && was->away)
 		lose(c, app, cluster_mono_of(was->away));

@@ -69,8 +69,9 @@ struct peer_app {
 	int64_t deleted;  /* the revision that deleted it; 0: it is there */
 	uint64_t lost_ns; /* since when it is deleted, and known all the same: its node's lease
 			     has ended */
-	struct other_app other;	    /* how it is found; only if there is a way */
-	struct across_told *across; /* translate.c's; NULL: the programs were told nothing */
+	struct other_app other; /* how it is found; only if there is a way */
+	/* translate.c's, of either address; NULL: the programs were told nothing */
+	struct across_told *across[2];
 };
 
 /* How packets get there and come from there. */
@@ -260,9 +261,9 @@ struct cluster {
 	bool tell_failed; /* of one since all began to be looked at */
 
 	/* translate.c's */
-	void *across_ports; /* tsearch(3) */
-	struct across_port *across_by_port[AX_ACROSS_PORTS];
-	uint32_t across_cursor; /* of the port that is tried next */
+	void *across_ports;					/* tsearch(3) */
+	struct across_port *across_by_port[2][AX_ACROSS_PORTS]; /* of IPv4, of IPv6 */
+	uint32_t across_cursor[2];				/* of the port that is tried next */
 	uint64_t across_looks;
 	bool across_full; /* it was said */
 	struct ax_across_key across_now, across_before;
@@ -465,11 +466,14 @@ bool translate_is_on(const struct cluster *c);
 void translate_open(struct agent *a);
 void translate_begin(struct cluster *c);
 void translate_close(struct cluster *c);
+/* This node's IPv6 address is another. */
+void translate_moved(struct cluster *c);
 /* All servers of this node are about to be looked at. */
 void translate_look(struct cluster *c);
-/* This node's port for one of them; 0: there is none. */
+/* This node's port for one of them, at its address of that family; 0: there is none. */
 uint16_t translate_port(struct cluster *c, const struct ax_addr *addr, uint16_t port);
-/* What the programs know of an app of another node is what app->remote and its record say now. */
+/* What the programs know of an app of another node is what app->remote, remote6 and its record say
+ * now. */
 void translate_app(struct cluster *c, struct peer_app *app);
 void translate_app_free(struct peer_app *app); /* memory only */
 /* Makes the cluster's key, if there is none. */

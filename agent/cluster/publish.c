@@ -120,9 +120,14 @@ static char *text_of(struct cluster *c, const struct app *app, const struct serv
 	rec.n_ports =
 		ports_of(l, app->id, !addr_is_zero(&rec.ip4) && !addr_is_zero(&rec.ip6), ports);
 	rec.n_states = serving_of(serving, app->id, states);
-	for (size_t i = 0; translate_is_on(c) && i < rec.n_ports; i++)
-		if (ports[i].proto == IPPROTO_TCP && !addr_is_zero(&rec.ip4))
+	for (size_t i = 0; translate_is_on(c) && i < rec.n_ports; i++) {
+		if (ports[i].proto != IPPROTO_TCP)
+			continue;
+		if (!addr_is_zero(&rec.ip4) && ports[i].only != 6)
 			ports[i].via = translate_port(c, &rec.ip4, ports[i].port);
+		if (cluster_contains(c, &rec.ip6) && ports[i].only != 4)
+			ports[i].via6 = translate_port(c, &rec.ip6, ports[i].port);
+	}
 	snprintf(rec.node, sizeof(rec.node), "%s", c->node);
 	snprintf(rec.name, sizeof(rec.name), "%s", app->spec.name);
 	return record_app_text(&rec);

@@ -165,6 +165,8 @@ char *record_app_text(const struct record_app *a)
 
 		if (one && a->ports[i].via)
 			json_object_set_new(one, "via", json_integer(a->ports[i].via));
+		if (one && a->ports[i].via6)
+			json_object_set_new(one, "via6", json_integer(a->ports[i].via6));
 		if (one && a->ports[i].only)
 			json_object_set_new(one, "family", json_integer(a->ports[i].only));
 		json_array_append_new(ports, one);
@@ -459,9 +461,11 @@ static void read_ports(struct fields *f, struct record_app *ret)
 		const char *proto = json_string_value(json_object_get(one, "proto"));
 		json_int_t port = json_integer_value(json_object_get(one, "port"));
 		json_int_t via = json_integer_value(json_object_get(one, "via"));
+		json_int_t via6 = json_integer_value(json_object_get(one, "via6"));
 		json_int_t family = json_integer_value(json_object_get(one, "family"));
 
-		if (port < 1 || port > 65535 || !proto || via < 0 || via > 65535) {
+		if (port < 1 || port > 65535 || !proto || via < 0 || via > 65535 || via6 < 0 ||
+		    via6 > 65535) {
 			bad(f, "ports", "a list of ports");
 			return;
 		}
@@ -471,7 +475,8 @@ static void read_ports(struct fields *f, struct record_app *ret)
 			.port = (uint16_t)port,
 			.proto = streq(proto, "udp") ? IPPROTO_UDP : IPPROTO_TCP,
 			.only = family == 4 || family == 6 ? (uint8_t)family : 0,
-			.via = (uint16_t)via};
+			.via = (uint16_t)via,
+			.via6 = (uint16_t)via6};
 	}
 }
 

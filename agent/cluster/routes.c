@@ -474,6 +474,15 @@ static bool has_address(struct peer_block *b, bool six)
 	return false;
 }
 
+/* By translation what goes to an IPv6 address comes from one of this node's, too. */
+static bool has_own_address(const struct sync *s, struct peer_block *b, bool six)
+{
+	if (!six || !translate_is_on(s->c) || !addr_is_zero(&s->c->address6))
+		return true;
+	snprintf(b->way.why, sizeof(b->way.why), "%.255s", s->c->no_address6);
+	return false;
+}
+
 static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop *ret)
 {
 	bool six = !addr_is_v4(&b->rec.prefix.addr);
@@ -481,7 +490,7 @@ static bool find_hop(const struct sync *s, struct peer_block *b, struct next_hop
 	const struct node_hop *hop;
 	char text[ADDR_STRLEN];
 
-	if (!has_address(b, six))
+	if (!has_address(b, six) || !has_own_address(s, b, six))
 		return false;
 	if (is_here(s, addr)) {
 		snprintf(b->way.why, sizeof(b->way.why),
@@ -566,7 +575,8 @@ static void route_block(struct sync *s, struct peer_block *b)
 		return;
 	err = table_add(&s->want, &r);
 	if (!err && translate_is_on(s->c))
-		err = add_node(s, &b->node->rec.address);
+		err = add_node(s, addr_is_v4(&r.dst.addr) ? &b->node->rec.address
+							  : &b->node->rec.address6);
 	else if (!err && !has(&s->own, &r))
 		err = nl_route_add(s->c->a->nl, &r);
 	if (err)

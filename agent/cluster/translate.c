@@ -46,15 +46,20 @@ static struct across_port *find_port(const struct cluster *c, const struct ax_en
 	return found ? *found : NULL;
 }
 
-static struct across_port **slot(struct cluster *c, uint32_t port)
+static bool is_six(const struct ax_addr *addr)
 {
-	return &c->across_by_port[port - AX_ACROSS_FIRST];
+	return !addr_is_v4(addr);
+}
+
+static struct across_port **slot(struct cluster *c, uint32_t port, bool six)
+{
+	return &c->across_by_port[six][port - AX_ACROSS_FIRST];
 }
 
 static void drop_port(struct cluster *c, struct across_port *p)
 {
 	tdelete(p, &c->across_ports, port_cmp);
-	*slot(c, p->port) = NULL;
+	*slot(c, p->port, is_six(&p->server.addr)) = NULL;
 	free(p);
 }
 
@@ -71,32 +76,41 @@ static struct across_port *add_port(struct cluster *c, const struct ax_endpoint 
 		free(p);
 		return NULL;
 	}
-	*slot(c, port) = p;
+	*slot(c, port, is_six(&server->addr)) = p;
 	return p;
 }
 
 /* No program of the host listens there, or is about to: that one would not be reached any more. */
-static bool is_free(uint32_t port)
+static bool is_free(uint32_t port, bool six)
 {
-	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	const struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6,
+					  .sin6_port = htons((uint16_t)port)};
+	autoclose int fd = socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
 
-	return fd >= 0 && bind(fd, (struct sockaddr *)&sin, sizeof(sin)) == 0;
+	if (fd < 0)
+		return false;
+	if (!six)
+		return bind(fd, (const struct sockaddr *)&sin, sizeof(sin)) == 0;
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0 &&
+	       bind(fd, (const struct sockaddr *)&sin6, sizeof(sin6)) == 0;
 }
 
 /* One that nobody has; else that of the server that is gone for longest. 0: there is none. */
-static uint32_t choose_port(struct cluster *c)
+static uint32_t choose_port(struct cluster *c, bool six)
 {
+	uint32_t *cursor = &c->across_cursor[six];
 	struct across_port *oldest = NULL;
 	uint32_t port;
 
 	for (uint32_t i = 0; i < AX_ACROSS_PORTS; i++) {
 		struct across_port *p;
 
-		port = AX_ACROSS_FIRST + (c->across_cursor + i) % AX_ACROSS_PORTS;
-		p = *slot(c, port);
-		if (!p && is_free(port)) {
-			c->across_cursor = port - AX_ACROSS_FIRST + 1;
+		port = AX_ACROSS_FIRST + (*cursor + i) % AX_ACROSS_PORTS;
+		p = *slot(c, port, six);
+		if (!p && is_free(port, six)) {
+			*cursor = port - AX_ACROSS_FIRST + 1;
 			return port;
 		}
 		if (p && p->used != c->across_looks && (!oldest || p->used < oldest->used))
@@ -114,7 +128,7 @@ uint16_t translate_port(struct cluster *c, const struct ax_addr *addr, uint16_t 
 	const struct ax_endpoint server = {
 		.addr = *addr, .port_be = htons(port), .proto = IPPROTO_TCP};
 	struct across_port *p = find_port(c, &server);
-	uint32_t own = p ? p->port : choose_port(c);
+	uint32_t own = p ? p->port : choose_port(c, is_six(addr));
 
 	p = p || !own ? p : add_port(c, &server, own);
 	if (p)
@@ -139,19 +153,24 @@ static int adopt_port(void *arg, uint32_t port, const struct ax_endpoint *server
 {
 	struct cluster *c = arg;
 
-	if (port >= AX_ACROSS_FIRST && port <= AX_ACROSS_LAST && !*slot(c, port))
+	if (port >= AX_ACROSS_FIRST && port <= AX_ACROSS_LAST &&
+	    !*slot(c, port, is_six(&server->addr)))
 		add_port(c, server, port);
 	return 0;
 }
 
 /* --- servers and apps of other nodes --- */
 
-/* What the programs were told of an app. */
+/* What the programs were told of an app's address. */
 struct across_told {
 	struct ax_across_app who;
 	struct ax_addr node, addr;
-	struct other_port *ports; /* those that its node has a port for */
+	struct told_port *ports; /* those that its node has a port for */
 	size_t n_ports;
+};
+
+struct told_port {
+	uint16_t port, via;
 };
 
 static struct ax_endpoint endpoint_of(const struct ax_addr *addr, uint16_t port)
@@ -166,7 +185,7 @@ static void told_free(struct across_told *t)
 	free(t);
 }
 
-static bool has_port(const struct across_told *t, const struct other_port *p)
+static bool has_port(const struct across_told *t, const struct told_port *p)
 {
 	for (size_t i = 0; i < t->n_ports; i++)
 		if (t->ports[i].port == p->port)
@@ -195,7 +214,12 @@ static void untell(struct cluster *c, const struct across_told *was, const struc
 	}
 }
 
-static struct across_told *told_of(const struct peer_app *app)
+static const struct ax_addr *node_at(const struct peer_app *app, bool six)
+{
+	return six ? &app->node->rec.address6 : &app->node->rec.address;
+}
+
+static struct across_told *told_of(const struct peer_app *app, bool six)
 {
 	struct across_told *t = calloc(1, sizeof(*t));
 
@@ -205,13 +229,17 @@ static struct across_told *told_of(const struct peer_app *app)
 		told_free(t);
 		return NULL;
 	}
-	t->node = app->node->rec.address;
-	t->addr = app->rec.ip4;
+	t->node = *node_at(app, six);
+	t->addr = six ? app->rec.ip6 : app->rec.ip4;
 	t->who.node = t->node;
 	t->who.number = app->rec.id;
-	for (size_t i = 0; i < app->rec.n_ports; i++)
-		if (app->rec.ports[i].via && app->rec.ports[i].proto == IPPROTO_TCP)
-			t->ports[t->n_ports++] = app->rec.ports[i];
+	for (size_t i = 0; i < app->rec.n_ports; i++) {
+		const struct other_port *p = &app->rec.ports[i];
+		uint16_t via = six ? p->via6 : p->via;
+
+		if (via && p->proto == IPPROTO_TCP)
+			t->ports[t->n_ports++] = (struct told_port){p->port, via};
+	}
 	return t;
 }
 
@@ -228,19 +256,21 @@ static int tell(struct cluster *c, const struct across_told *t)
 	return r;
 }
 
-void translate_app(struct cluster *c, struct peer_app *app)
+static void translate_address(struct cluster *c, struct peer_app *app, bool six)
 {
-	struct across_told *now = NULL;
+	const struct remote *remote = six ? app->remote6 : app->remote;
+	struct across_told *now = NULL, **was = &app->across[six];
 	int r = 0;
 
-	if (app->remote && translate_is_on(c)) {
-		now = told_of(app);
+	/* (an IPv6 address may go before the way does) */
+	if (remote && translate_is_on(c) && !addr_is_zero(node_at(app, six))) {
+		now = told_of(app, six);
 		r = now ? tell(c, now) : -ENOMEM;
 	}
-	if (app->across)
-		untell(c, app->across, now);
-	told_free(app->across);
-	app->across = now;
+	if (*was)
+		untell(c, *was, now);
+	told_free(*was);
+	*was = now;
 	if (!r)
 		return;
 	snprintf(c->untold, sizeof(c->untold), "%s of %s: %s", app->rec.name, app->rec.node,
@@ -248,18 +278,28 @@ void translate_app(struct cluster *c, struct peer_app *app)
 	c->tell_failed = true;
 }
 
+void translate_app(struct cluster *c, struct peer_app *app)
+{
+	translate_address(c, app, false);
+	translate_address(c, app, true);
+}
+
 void translate_app_free(struct peer_app *app)
 {
-	told_free(app->across);
-	app->across = NULL;
+	for (unsigned i = 0; i < ARRAY_SIZE(app->across); i++) {
+		told_free(app->across[i]);
+		app->across[i] = NULL;
+	}
 }
 
 /* --- the key --- */
 
 static void tell_programs(struct cluster *c)
 {
-	struct ax_across_ctl ctl = {
-		.node = c->address, .now = c->across_now, .before = c->across_before};
+	struct ax_across_ctl ctl = {.node = c->address,
+				    .node6 = c->address6,
+				    .now = c->across_now,
+				    .before = c->across_before};
 	int r = translate_is_on(c) ? datapath_across_set(c->a->dp, &ctl) : 0;
 
 	if (r)
@@ -363,6 +403,11 @@ void translate_open(struct agent *a)
 void translate_begin(struct cluster *c)
 {
 	c->across_asking = false;
+	tell_programs(c);
+}
+
+void translate_moved(struct cluster *c)
+{
 	tell_programs(c);
 }
 

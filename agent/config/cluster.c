@@ -303,10 +303,6 @@ static void check_cluster(struct reader *r, const struct node *n, const struct c
 	if ((c->routes == CLUSTER_ROUTES_DIRECT || c->routes == CLUSTER_ROUTES_TRANSLATE) &&
 	    !addr_is_zero(&c->address) && !addr_is_v4(&c->address))
 		reject(r, n, "an IPv4 address of the node where routes are direct or translate");
-	if (c->routes == CLUSTER_ROUTES_TRANSLATE && c->pool6.len)
-		reject(r, n,
-		       "a pool of IPv4 alone where routes are translate, which has no way for "
-		       "IPv6: give the nodes direct or wireguard");
 	check_etcd_files(r, n, &c->etcd, c->ca, c->cert, c->key);
 	check_peers(r, n, c);
 }

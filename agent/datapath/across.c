@@ -2,6 +2,7 @@
 /* The maps of connections that are translated between nodes (include/across.h). */
 #include <bpf/bpf.h>
 
+#include "base/address.h"
 #include "datapath/priv.h"
 
 int datapath_across_get(struct datapath *dp, struct ax_across_ctl *ret)
@@ -112,7 +113,9 @@ int datapath_across_to(struct datapath *dp, const struct ax_endpoint *server,
 
 int datapath_across_served(struct datapath *dp, uint32_t port, const struct ax_endpoint *server)
 {
-	return put(dp, MAP_ACROSS_SERVED, &port, server, sizeof(*server));
+	uint32_t key = port | (addr_is_v4(&server->addr) ? 0 : AX_ACROSS_SIX);
+
+	return put(dp, MAP_ACROSS_SERVED, &key, server, sizeof(*server));
 }
 
 struct each {
@@ -124,7 +127,7 @@ static int each_served(void *arg, const void *key, const void *value)
 {
 	struct each *e = arg;
 
-	return e->f(e->arg, *(const uint32_t *)key, value) ? -ECANCELED : 0;
+	return e->f(e->arg, *(const uint32_t *)key & ~AX_ACROSS_SIX, value) ? -ECANCELED : 0;
 }
 
 int datapath_across_each(struct datapath *dp,

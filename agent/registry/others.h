@@ -17,6 +17,7 @@ struct other_port {
 	uint16_t port; /* host byte order */
 	uint8_t proto; /* IPPROTO_TCP or IPPROTO_UDP */
 	uint16_t via;  /* its node's port for it (routes: translate); 0: none */
+	uint16_t via6; /* the same for its IPv6 address, at the node's */
 	uint8_t only;  /* 4 or 6: at the address of that family alone; 0: not known, or both */
 };
 

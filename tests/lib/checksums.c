@@ -15,6 +15,13 @@ uint64_t sum_up(const void *data, size_t len)
 	return len & 1 ? sum + ((uint32_t)b[len - 1] << 8) : sum;
 }
 
+uint16_t sum_folded(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
 bool sums_to_zero(uint64_t sum)
 {
 	while (sum >> 16)

@@ -92,3 +92,18 @@ size_t put_frame(uint8_t p[FRAME_BUILT_MAX], const struct frame *f, int v6,
 	n = 14 + (v6 ? put_ipv6 : put_ipv4)(p + 14, f, src, dst);
 	return f->cut && f->cut < n ? f->cut : n;
 }
+
+size_t put_extension(uint8_t p[FRAME_BUILT_MAX], size_t n, uint8_t kind, unsigned field)
+{
+	uint8_t *at = p + 14 + 40;
+	uint16_t length = htons((uint16_t)(n + 8 - 14 - 40)), offset = htons((uint16_t)field);
+
+	memmove(at + 8, at, n - 14 - 40);
+	memset(at, 0, 8);
+	at[0] = p[14 + 6];
+	if (kind == IPPROTO_FRAGMENT)
+		memcpy(at + 2, &offset, sizeof(offset));
+	p[14 + 6] = kind;
+	memcpy(p + 14 + 4, &length, sizeof(length));
+	return n + 8;
+}

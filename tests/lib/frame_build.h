@@ -40,4 +40,8 @@ struct frame {
 size_t put_frame(uint8_t p[FRAME_BUILT_MAX], const struct frame *f, int v6,
 		 const struct ax_addr *src, const struct ax_addr *dst);
 
+/* Puts a header of 8 bytes behind IPv6's in a frame of that length; `field`: of a fragment's, its
+ * offset and flags. Returns the length. */
+size_t put_extension(uint8_t p[FRAME_BUILT_MAX], size_t n, uint8_t kind, unsigned field);
+
 #endif

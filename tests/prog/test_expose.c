@@ -69,13 +69,6 @@ struct packet_bytes {
 
 /* --- frames --- */
 
-static uint16_t folded(uint64_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
-}
-
 static void put16(uint8_t *p, uint16_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
@@ -90,11 +83,11 @@ static void fill_sums(struct packet_bytes *p, const struct frame *f, int v6)
 	uint64_t sum;
 
 	if (!v6)
-		put16(ip + 10, folded(sum_up(ip, 20)));
+		put16(ip + 10, sum_folded(sum_up(ip, 20)));
 	if (f->cut || f->options || f->frag || f->offset)
 		return;
 	sum = sum_up(v6 ? ip + 8 : ip + 12, v6 ? 32 : 8) + f->proto + len;
-	put16(l4 + (f->proto == IPPROTO_UDP ? 6 : 16), folded(sum + sum_up(l4, len)));
+	put16(l4 + (f->proto == IPPROTO_UDP ? 6 : 16), sum_folded(sum + sum_up(l4, len)));
 }
 
 static void make(struct packet_bytes *p, const struct frame *frame, int v6, enum who src,
@@ -273,7 +266,7 @@ static void set_id(struct packet_bytes *p, uint16_t id)
 {
 	put16(p->b + 14 + 4, id);
 	put16(p->b + 14 + 10, 0);
-	put16(p->b + 14 + 10, folded(sum_up(p->b + 14, 20)));
+	put16(p->b + 14 + 10, sum_folded(sum_up(p->b + 14, 20)));
 }
 
 static void later(struct packet_bytes *p, enum who src, enum who dst, uint16_t id)
@@ -392,7 +385,7 @@ static void too_long(struct packet_bytes *p, const struct packet_bytes *sent, in
 	if (!v6) {
 		put16(p->b + 16, (uint16_t)(p->n - 14));
 		put16(p->b + 24, 0);
-		put16(p->b + 24, folded(sum_up(p->b + 14, 20)));
+		put16(p->b + 24, sum_folded(sum_up(p->b + 14, 20)));
 	} else {
 		put16(p->b + 18, (uint16_t)(p->n - at));
 	}
@@ -402,7 +395,7 @@ static void too_long(struct packet_bytes *p, const struct packet_bytes *sent, in
 	put16(p->b + at + 6, 1300);
 	memcpy(p->b + at + 8, sent->b + 14, len);
 	sum = v6 ? sum_up(p->b + from, 2 * n) + IPPROTO_ICMPV6 + (p->n - at) : 0;
-	put16(p->b + at + 2, folded(sum + sum_up(p->b + at, p->n - at)));
+	put16(p->b + at + 2, sum_folded(sum + sum_up(p->b + at, p->n - at)));
 }
 
 static void is_told(const struct packet_bytes *sent, int v6, unsigned dport)

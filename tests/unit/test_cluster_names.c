@@ -16,8 +16,10 @@
 #include "services/across.h"
 #include "services/near.h"
 
-static const struct other_port http[] = {{80, IPPROTO_TCP, 0, 0}, {443, IPPROTO_TCP, 0, 0}};
-static const struct other_port dns[] = {{53, IPPROTO_UDP, 0, 0}, {80, IPPROTO_TCP, 0, 0}};
+static const struct other_port http[] = {{.port = 80, .proto = IPPROTO_TCP},
+					 {.port = 443, .proto = IPPROTO_TCP}};
+static const struct other_port dns[] = {{.port = 53, .proto = IPPROTO_UDP},
+					{.port = 80, .proto = IPPROTO_TCP}};
 
 static struct other_app other(const char *node, const char *app, const char *ip4)
 {
@@ -160,7 +162,7 @@ static void ports_of_one_service_are_bounded(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
-		many[i] = (struct other_port){(uint16_t)(1000 - i), IPPROTO_TCP, 0, 0};
+		many[i] = (struct other_port){.port = (uint16_t)(1000 - i), .proto = IPPROTO_TCP};
 	x.ports = many;
 	x.n_ports = 1000;
 	assert_int_equal(across_ports(&s, &m, 1, &gone, &n_gone), 0);

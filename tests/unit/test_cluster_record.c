@@ -122,7 +122,10 @@ static void wireguard(void **state)
 
 static void apps(void **state)
 {
-	struct other_port ports[] = {{80, IPPROTO_TCP, 61001, 4}, {53, IPPROTO_UDP, 0, 0}};
+	struct other_port ports[] = {
+		{.port = 80, .proto = IPPROTO_TCP, .via = 61001, .only = 4},
+		{.port = 81, .proto = IPPROTO_TCP, .via = 61002, .via6 = 61001},
+		{.port = 53, .proto = IPPROTO_UDP}};
 	struct record_app a = {.node = "n1",
 			       .name = "web",
 			       .id = 7,
@@ -130,7 +133,7 @@ static void apps(void **state)
 			       .since = 5,
 			       .labels = (char *)(uintptr_t) "tier=db,zone=eu",
 			       .ports = ports,
-			       .n_ports = 2};
+			       .n_ports = 3};
 	CLEANUP(record_app_free) struct record_app b = {0};
 	autofree char *text = NULL, *again = NULL;
 	struct error e;
@@ -143,11 +146,12 @@ static void apps(void **state)
 	assert_int_equal(b.id, 7);
 	assert_true(b.host);
 	assert_true(addr_eq(&a.ip4, &b.ip4) && addr_is_zero(&b.ip6));
-	assert_int_equal(b.n_ports, 2);
-	for (size_t i = 0; i < 2; i++) {
+	assert_int_equal(b.n_ports, 3);
+	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(b.ports[i].port, ports[i].port);
 		assert_int_equal(b.ports[i].proto, ports[i].proto);
 		assert_int_equal(b.ports[i].via, ports[i].via);
+		assert_int_equal(b.ports[i].via6, ports[i].via6);
 		assert_int_equal(b.ports[i].only, ports[i].only);
 	}
 	again = record_app_text(&b);
@@ -392,6 +396,8 @@ static void what_is_none(void **state)
 		"\"ports\":[{\"proto\":\"tcp\",\"port\":65536}]}",
 		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
 		"\"ports\":[{\"proto\":\"tcp\",\"port\":80,\"via\":65536}]}",
+		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
+		"\"ports\":[{\"proto\":\"tcp\",\"port\":80,\"via6\":-1}]}",
 		"{\"v\":1,\"node\":\"n\",\"name\":\"a\",\"id\":1,\"since\":1,\"labels\":\"\","
 		"\"ports\":[],"
 		"\"ip4\":\"127.0.0.1\"}",

@@ -111,7 +111,7 @@ static void put_block(struct node *n, const char *prefix, const char *node, cons
 
 static void put_app(struct node *n, const char *node, uint32_t id, int64_t lease)
 {
-	struct other_port port = {80, IPPROTO_TCP, 61000, 0};
+	struct other_port port = {.port = 80, .proto = IPPROTO_TCP, .via = 61000};
 	struct record_app rec = {
 		.id = id, .labels = (char *)(uintptr_t) "tier=front", .ports = &port, .n_ports = 1};
 	char key[RECORD_KEY_MAX];

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # usage: cluster_pair.sh 1|2
 # Two machines, each with a kernel of its own, that are joined by a wire (tools/vm.sh --pair): the first one has etcd and
-# the servers, the second one the clients, which reach them by all three ways, one after the other, with their own
-# addresses at both ends.
+# the servers, the second one the clients, which reach them by all three ways and both families, one after the other,
+# with their own addresses at both ends.
 . "${0%/*}/lib.sh"
 . "${0%/*}/nodes.sh"
 
@@ -34,7 +34,7 @@ way()
 		cluster:
 		  name: east
 		  etcd: ["$etcd_url"]
-		  pool: 10.80.0.0/16
+		  pool: {ipv4: 10.80.0.0/16, ipv6: "fd61:80::/48"}
 		  node: {name: $me, address: 10.99.0.${me#n}}
 		  routes: $1
 	CONFIG
@@ -44,8 +44,8 @@ way()
 	fi
 	start "$me"
 	[ "$me" = n2 ] || put "begin-$1"
-	tap "$1: this machine has addresses" within 300 state "$me" '"blocks":\["10'
-	tap "$1: there is a way to the other machine" within 300 state "$me" "\"kind\":\"$1\",\"routes\":1"
+	tap "$1: this machine has addresses" within 300 state "$me" '"blocks":\["10[^]]*fd61:80:'
+	tap "$1: there is a way to the other machine" within 300 state "$me" "\"kind\":\"$1\",\"routes\":2"
 }
 
 servers()
@@ -60,10 +60,10 @@ servers()
 		pid /tmp/nginx.pid;
 		error_log /tmp/nginx.log;
 		events {}
-		http { access_log off; server { listen 8080; location / { return 200 "$remote_addr\n"; } } }
+		http { access_log off; server { listen 8080; listen [::]:8080; location / { return 200 "$remote_addr\n"; } } }
 	CONFIG
 	for mode in private host; do
-		app n1 "tcp-$mode" --net $mode -- peer serve 0.0.0.0 7000 "tcp-$mode"
+		app n1 "tcp-$mode" --net $mode -- peer serve :: 7000 "tcp-$mode"
 		app n1 "udp-$mode" --net $mode -- peer udp-serve 0.0.0.0 7001 "udp-$mode"
 	done
 	app n1 web --net host -- nginx -e /tmp/nginx.log -c /tmp/nginx.conf
@@ -84,16 +84,38 @@ is_told()
 	shift
 	[ "$(at n2 host "$@" 2>&1)" = "$text" ]
 }
+# web_sees_client: by whichever address
+web_sees_client()
+{
+	local seen
+
+	seen=$(at n2 host wget -q -O - http://web.ax.internal:8080/ 2>&1)
+	[ "$seen" = "$(addr n2 c-host)" ] || [ "$seen" = "$(addr6 n2 c-host)" ]
+}
 # addr_of APP: of the other machine
 addr_of()
 {
 	ax_at n2 get apps -A | grep -w "$1" | grep -o '10\.80\.[0-9.]*' | head -n 1
 }
 
+addr6_of()
+{
+	ax_at n2 get apps -A -o wide | grep -w "$1" | grep -o 'fd61:80:[0-9a-f:]*' | head -n 1
+}
+addr6()
+{
+	ax_at "$1" get apps -o json "$2" | sed -n 's/.*"ip6": *"\([0-9a-f:]*\)".*/\1/p' | head -n 1
+}
+
 # asked ROUTES MODE SERVER: by TCP, and (where the way has it) by UDP
 asked()
 {
 	local from to
+
+	from=$(addr6 n2 "c-$2")
+	to=$(addr6_of "tcp-$3")
+	like "$1: TCP by IPv6 from a $2 app to a $3 one: both see real addresses" \
+		"^tcp-$3 peer=$from local=$to asked=$to$" at n2 "$2" peer get "$to" 7000
 
 	from=$(addr n2 "c-$2")
 	to=$(addr_of "tcp-$3")
@@ -116,7 +138,7 @@ ask_all()
 			asked "$1" $mode $to
 		done
 	done
-	tap "$1: nginx answers by its name, and sees who asks" within 120 is_told "$(addr n2 c-host)" wget -q -O - http://web.ax.internal:8080/
+	tap "$1: nginx answers by its name, and sees who asks" within 120 web_sees_client
 	tap "$1: redis does" within 120 is_told OK redis-cli -h store.ax.internal set "key-$1" value
 	tap "$1: and remembers it" is_told value redis-cli -h store.ax.internal get "key-$1"
 	[ "$1" = translate ] || return 0
@@ -127,6 +149,7 @@ ask_all()
 }
 
 ip addr add "10.99.0.${me#n}/24" dev eth0
+ip addr add "fd99::${me#n}/64" dev eth0
 ip link set eth0 up
 if [ "$me" = n1 ]; then
 	etcd --data-dir /tmp/etcd --listen-client-urls $etcd_url --advertise-client-urls $etcd_url \

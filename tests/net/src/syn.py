@@ -4,7 +4,8 @@
 Sends a SYN by a raw socket, with the option by which nodes say whose a connection is, made from what its
 format says and not by ax; and prints what is answered: "accepted", "refused", or "nothing" (in 1 s; in 10 s
 where it would be an error). HOW: "good"; "mac", "number", "seq", "server" or "id": that is another one than was
-signed; "short": without the last byte; "stolen": as good, though it may not; "none": without the option.
+signed; "short": without the last byte; "stolen": as good, though it may not; "none": without the option;
+"extension" or "fragment": as good, behind such a header of IPv6.
 """
 import random
 import select
@@ -60,8 +61,12 @@ def checksum(data):
     return ~total & 0xFFFF
 
 
+def packed(address):
+    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+
+
 def mapped(address):
-    return bytes(10) + b"\xff\xff" + socket.inet_aton(address)
+    return packed(address) if ":" in address else bytes(10) + b"\xff\xff" + packed(address)
 
 
 how, source, node, port, server, server_port, number, key, key_id = sys.argv[1:]
@@ -82,17 +87,25 @@ if how == "none":
 options = struct.pack(">BBH", 2, 4, 1400) + b"\x01\x01" + option
 options += bytes(-len(options) % 4)
 header = struct.pack(">HHIIBBHHH", sport, port, seq, 0, (20 + len(options)) // 4 << 4, 2, 64000, 0, 0) + options
-pseudo = socket.inet_aton(source) + socket.inet_aton(node) + struct.pack(">BBH", 0, 6, len(header))
+pseudo = packed(source) + packed(node) + struct.pack(">HH", 6, len(header))
 header = header[:16] + struct.pack(">H", checksum(pseudo + header)) + header[18:]
 
-raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+family = socket.AF_INET6 if ":" in source else socket.AF_INET
+raw = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_TCP)
 raw.bind((source, 0))
-raw.sendto(header, (node, 0))
+out = raw
+if how == "extension":
+    raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_DSTOPTS, bytes([0, 0, 1, 4, 0, 0, 0, 0]))
+if how == "fragment":
+    out = socket.socket(family, socket.SOCK_RAW, 44)
+    out.bind((source, 0))
+    header = struct.pack(">BBHI", 6, 0, 0, seq) + header
+out.sendto(header, (node, 0))
 end = time.monotonic() + (10 if how in ("good", "none") else 1)
 answer = "nothing"
 while answer == "nothing" and select.select([raw], [], [], max(0, end - time.monotonic()))[0]:
     packet = raw.recv(2000)
-    tcp = packet[(packet[0] & 15) * 4 :]
+    tcp = packet if ":" in source else packet[(packet[0] & 15) * 4 :]
     if tcp[:4] == struct.pack(">HH", port, sport):
         answer = "refused" if tcp[13] & 4 else "accepted" if tcp[13] & 18 == 18 else answer
 print(answer)
