@@ -19,6 +19,7 @@
 #include "net/sock_diag.h"
 #include "registry/app_table.h"
 #include "registry/declared.h"
+#include "registry/service_table.h"
 #include "registry/state.h"
 #include "registry/vips.h"
 
@@ -119,14 +120,14 @@ void on_connect_failed(struct agent *a, const char *key)
 
 /* Whether connections to it are counted (sock_ops.bpf.c), however short they are. Not by a
  * service's address from outside ax, nor by ports that only one interface has. */
-static bool all_are_seen(const struct app *app)
+static bool all_are_seen(struct agent *a, const struct app *app)
 {
 	const struct expose_list *l = &app->spec.expose;
 
 	for (size_t i = 0; app->spec.net == NET_HOST && i < l->n; i++)
 		if (*l->v[i].device)
 			return false;
-	return app->spec.net != NET_HOST || !app->service;
+	return app->spec.net != NET_HOST || !service_affects(a, app);
 }
 
 /* It ended by itself, soon, and without having served anybody. */
@@ -136,8 +137,8 @@ static bool came_to_nothing(struct agent *a, const struct app *app)
 
 	if (app->no_restart || app->replaced || time_boot_s() - app->since_boot >= GOOD_S)
 		return false;
-	return app->exit_status ||
-	       (all_are_seen(app) && datapath_accepts(a->dp, app->id, &accepts) == 0 && !accepts);
+	return app->exit_status || (all_are_seen(a, app) &&
+				    datapath_accepts(a->dp, app->id, &accepts) == 0 && !accepts);
 }
 
 /* Else the end of its launch tells that it has failed (spawn_failed()). */
@@ -275,7 +276,7 @@ static uint32_t idle_of(struct agent *a, const struct app *app)
 {
 	const struct declared *d = declared_of(a, app->config_key);
 
-	if (!all_are_seen(app))
+	if (!all_are_seen(a, app))
 		return 0;
 	return d && app->state == APP_RUNNING ? d->conf->idle_ms : 0;
 }
@@ -322,10 +323,11 @@ void on_connect_due(struct agent *a, uint64_t now_ns)
 		if (!app->use.look_at_ns || app->use.look_at_ns > now_ns)
 			continue;
 		idle_ms = idle_of(a, app);
+		app->use.look_at_ns = 0;
 		if (idle_ms)
 			look(a, app, idle_ms, now_ns);
-		else
-			app->use.look_at_ns = 0;
+		else if (app->use.closed && app->state == APP_RUNNING) /* it is a service's now */
+			set_closed(a, app, false);
 	}
 }
 

@@ -30,8 +30,10 @@ config() {
 		  one: {command: "$BIN/tcp listen 4 0.0.0.0 7000 one", ip: "10.77.1.5", net: host, start: on-connect, expose: ["203.0.113.1:8085:7000", "wan0:8086:7000"]}
 		  two: {command: "$BIN/tcp listen 4 0.0.0.0 7000 two", ip: "10.77.1.6", start: on-connect, expose: ["127.0.0.1:8085:7000"]}
 		  serving: {command: "sh -c 'sleep 1.5; exec $BIN/tcp listen 4 0.0.0.0 7000 serving'", ip: "10.77.1.7", start: on-connect}
+		  behind: {command: "$BIN/tcp listen 6 :: 7000 behind patient", ip: "10.77.1.8", net: host, start: on-connect, idle: 1s}
 		${2:-}
 		services:
+		  back: {ip: "10.77.200.3", ports: ["80:7000"], backends: [behind], expose: ["8088:80"]}
 		  front: {ip: "10.77.200.1", ports: ["80:7000"], backends: [serving], expose: ["8087:80"]}
 		${3:-}
 		policy:
@@ -234,6 +236,12 @@ for app in hosted priv; do
 	is "$app: but then" "$(runs $app)" 0
 	starts "$app: and is started again" $app outside "$BIN/tcp" connect 4 203.0.113.1 $port
 done
+bg "$T/stays.out" outside "$BIN/tcp" connect 4 203.0.113.1 8088 -k 1
+wait "$BG"
+bg "$T/stays.out" outside "$BIN/tcp" connect 4 203.0.113.1 8088 -k 4
+wait "$BG"
+like "one in host mode is not ended while somebody is connected by a service" "$(cat "$T/stays.out")" "echoed again"
+is "which cannot be seen, so it goes on" "$(runs behind) $(grep -c 'the app behind is started' "$T/$INST.log")" "1 1"
 is "none of them is taken for one that does not start" "$(grep -c 'the app \(hosted\|priv\|late\|one\|two\) does not start' "$T/$INST.log")" 0
 
 # --- exposing is the permission, and lists let it through ---
