@@ -150,27 +150,27 @@ route_by_flowtable() { # CASE
 	routed_frames "$1" ft 93 "$PACKETS"
 }
 
-# Flows that are forwarded, which the lists keep: what sti lets through begins some, and sto takes
+# Flows that are forwarded, which the lists keep: what fli lets through begins some, and flo takes
 # their answers alone.
 flows_up() {
-	pair sti
-	pair sto
-	cat >"$tmp/sti.yaml" <<-RULES
+	pair fli
+	pair flo
+	cat >"$tmp/fli.yaml" <<-RULES
 		default: drop
 		track: own
 		rules: [{name: begins, state: new, proto: udp, action: pass}]
 	RULES
-	cat >"$tmp/sto.yaml" <<-RULES
+	cat >"$tmp/flo.yaml" <<-RULES
 		default: drop
 		track: own
 		rules: [{name: answer, state: established, action: pass}]
 	RULES
-	load_list sti
-	load_list sto
+	load_list fli
+	load_list flo
 }
 flow_known() { # CASE
-	"${xb[@]}" -n 64 -p udp -s 10.94.1.2:5 -d 10.94.2.2:9 send stip >/dev/null
-	program "$1" sto -e pass -p udp -s 10.94.2.2:9 -d 10.94.1.2:5
+	"${xb[@]}" -n 64 -p udp -s 10.94.1.2:5 -d 10.94.2.2:9 send flip >/dev/null
+	program "$1" flo -e pass -p udp -s 10.94.2.2:9 -d 10.94.1.2:5
 }
 
 xdp_up() {
@@ -357,7 +357,7 @@ measure_ax_xdp() {
 			-e redirect balancer "$pins/rti"
 		;;
 	xdp.known) flow_known "$1" ;;
-	xdp.unknown) program "$1" sto -e drop -p udp -s 10.94.2.2:9 -d 10.94.1.2:6 ;;
+	xdp.unknown) program "$1" flo -e drop -p udp -s 10.94.2.2:9 -d 10.94.1.2:6 ;;
 	live.route) routed_frames "$1" rt 91 "$PACKETS" ;;
 	live.kernelroute) routed_frames "$1" kf 92 $((PACKETS / 5)) ;;
 	live.flowtable) route_by_flowtable "$1" ;;
