@@ -81,6 +81,14 @@ unsigned char pattern_at(uint64_t offset)
 	return (unsigned char)((offset * 2654435761u) >> 13);
 }
 
+int64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 int events_within(int fd, int events, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = (short)events};

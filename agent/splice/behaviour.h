@@ -77,6 +77,7 @@ ssize_t get(struct run *r, int fd, void *buf, size_t n, int flags);
 ssize_t get_all(struct run *r, int fd, size_t n, uint64_t from);
 /* The pattern's byte at an offset. */
 unsigned char pattern_at(uint64_t offset);
+int64_t clock_ms(void); /* CLOCK_MONOTONIC */
 /* Whether fd has one of these events within ms times slowness; what poll() said of it. */
 int events_within(int fd, int events, int ms);
 /* Pauses for ms times slowness. */

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/util.h"
 #include "splice/behaviour.h"
 
 static void put_sizes(struct run *r)
@@ -50,18 +49,18 @@ static void stalled(struct run *r)
 
 /* What it does not hold is there at once, and the kernel holds nothing for longer than 200 ms: who
  * did not run for as long cannot tell, and tries again. */
-#define HELD_NS	   200000000
+#define HELD_MS	   200
 #define HELD_TRIES 10
 
 static bool is_held(struct run *r, int flags)
 {
 	for (int tries = 1;; tries++) {
-		uint64_t since = time_mono_ns();
+		int64_t since = clock_ms();
 		bool held;
 
 		send(r->client, "12345", 5, flags);
 		held = !(events_within(r->server, POLLIN, 10) & POLLIN);
-		if (held || tries == HELD_TRIES || time_mono_ns() - since < HELD_NS / 2)
+		if (held || tries == HELD_TRIES || clock_ms() - since < HELD_MS / 2)
 			return held;
 		get(r, r->server, (char[5]){0}, 5, 0);
 	}

@@ -68,11 +68,6 @@ struct gate_run {
 	struct error *e;
 };
 
-static int64_t now_ms(void)
-{
-	return (int64_t)(time_mono_ns() / 1000000);
-}
-
 __attribute__((noreturn)) static void try_child(const struct gate_tried *t, struct shared *s)
 {
 	struct run r = {.family = t->family,
@@ -91,7 +86,7 @@ __attribute__((noreturn)) static void try_child(const struct gate_tried *t, stru
 		said(&r, "no pair: %s", strerrorname_np(-e));
 	else
 		t->behaviour->run(&r);
-	s->ended_ms = now_ms();
+	s->ended_ms = clock_ms();
 	_exit(0);
 }
 
@@ -112,7 +107,7 @@ static pid_t try_begin(const struct gate_tried *t, struct shared *s)
 static void try_end(pid_t pid, int64_t until_ms, const char *text, char ret[GATE_WORDS_MAX])
 {
 	struct pollfd p = {.fd = -1, .events = POLLIN};
-	int64_t left = until_ms - now_ms();
+	int64_t left = until_ms - clock_ms();
 	const char *how = "";
 	int status = 0;
 	bool hangs;
@@ -147,7 +142,7 @@ static int limit_of(const struct gate_run *g, enum gate_part part)
 
 static void part_begin(struct gate_run *g, const struct gate_tries *t, enum gate_part part)
 {
-	g->part_ms = now_ms();
+	g->part_ms = clock_ms();
 	for (size_t i = 0; i < t->n; i++)
 		g->pids[i] = gate_tried_wanted(&t->of[i], part)
 				     ? try_begin(&t->of[i], &g->shared[i])
@@ -166,7 +161,7 @@ static void part_end(struct gate_run *g, struct gate_tries *t, enum gate_part pa
 			continue;
 		try_end(g->pids[i], until, g->shared[i].text, t->of[i].words[part]);
 		ended = g->shared[i].ended_ms;
-		ended = ended ? ended : now_ms();
+		ended = ended ? ended : clock_ms();
 		last = ended > last ? ended : last;
 	}
 	if (part == PART_TCP)

@@ -149,14 +149,6 @@ static void enter_cgroup(void)
 
 /* --- one run --- */
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 __attribute__((noreturn)) static void run_child(const struct behaviour *b, int variant)
 {
 	struct run r = {.family = variants[variant].family,
@@ -221,9 +213,9 @@ static void run_variants(struct result *r, enum mode mode)
 			run_child(r->b, v);
 		setpgid(pids[v], pids[v]);
 	}
-	start = now_ms();
+	start = clock_ms();
 	for (int v = 0; v < VARIANTS; v++) {
-		int64_t left = start + (int64_t)r->limit_ms[mode][v] * slowness - now_ms();
+		int64_t left = start + (int64_t)r->limit_ms[mode][v] * slowness - clock_ms();
 
 		if (pids[v])
 			run_end(pids[v], left > 0 ? (int)left : 0, texts[v], r->text[mode][v]);
