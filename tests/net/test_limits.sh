@@ -57,6 +57,8 @@ agent_stop
 APPS_N=120
 {
 	default_config
+	# (how this kernel splices is tried by a process that has a pipe of the agent's, for minutes on a busy machine)
+	echo "  splice: off"
 	echo "apps:"
 	seq -f "  a%.0f: {command: [sleep, '1000'], net: host}" $APPS_N
 } >"$T/apps.yaml"
