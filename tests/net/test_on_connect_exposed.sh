@@ -6,6 +6,7 @@
 # run, kept from others, told of where they clash, and start it for those alone who may come in by them.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/outside.sh"
+. "$(dirname "$0")/on_connect.sh"
 build_c tcp
 
 ip addr add 203.0.113.1/24 dev wan0
@@ -44,21 +45,6 @@ config() {
 config true >"$T/first.yaml"
 agent_start - <"$T/first.yaml"
 
-runs() {
-	ax get apps -o json | jq -r ".[] | select(.name == \"$1\") | .state" | grep -cx running
-}
-stopped() { # NAME
-	[ "$(runs "$1")" = 0 ] || ax stop "$1" >/dev/null 2>&1
-	wait_for "[ \"\$(runs $1)\" = 0 ]"
-}
-# starts NAME APP COMMAND...: it is connected to the app, which did not run
-starts() {
-	local name=$1 app=$2
-	shift 2
-	stopped "$app"
-	like "$name" "$("$@" 2>&1)" "$app"
-	is "$name: it runs" "$(runs "$app")" 1
-}
 # refused NAME APP COMMAND...: and nothing is started
 refused() {
 	local name=$1 app=$2

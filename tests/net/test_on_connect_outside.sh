@@ -6,6 +6,7 @@
 # the app is refused and starts nothing, and so is who comes for one that does not start.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/outside.sh"
+. "$(dirname "$0")/on_connect.sh"
 build_c tcp
 
 ip addr add 203.0.113.1/24 dev wan0
@@ -34,21 +35,6 @@ config() { # [HOST-ACCESS]
 }
 agent_start - < <(config)
 
-runs() {
-	ax get apps -o json | jq -r ".[] | select(.name == \"$1\") | .state" | grep -cx running
-}
-stopped() { # NAME
-	[ "$(runs "$1")" = 0 ] || ax stop "$1" >/dev/null 2>&1
-	wait_for "[ \"\$(runs $1)\" = 0 ]"
-}
-# starts NAME APP COMMAND...: it is connected to the app, which did not run
-starts() {
-	local name=$1 app=$2
-	shift 2
-	stopped "$app"
-	like "$name" "$("$@" 2>&1)" "$app"
-	is "$name: it runs" "$(runs "$app")" 1
-}
 starts "a host-mode app" hosted "$BIN/tcp" connect 4 10.77.1.1 7000
 starts "by IPv6" hosted "$BIN/tcp" connect 6 fd77::1:1 7000
 starts "a private app" priv "$BIN/tcp" connect 4 10.77.1.2 7000
